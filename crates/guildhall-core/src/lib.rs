@@ -1,0 +1,15 @@
+//! The words Guildhall is written in: issues, principals, the query language, and the traits to the outside world.
+//!
+//! Nothing here does IO, reads a clock or draws a random number by itself: time and ids come in as parameters
+//! ([`Clock`], [`Ids`]), so that a test can fix both. This crate has no runtime, database or HTTP dependency.
+
+pub mod clock;
+pub mod issue;
+pub mod principal;
+pub mod query;
+pub mod suggest;
+pub mod tracker;
+
+pub use clock::{Clock, Ids, SystemClock, SystemIds};
+pub use issue::{Issue, StateType};
+pub use principal::Principal;
