@@ -1,1 +1,48 @@
-fn main() {}
+//! The project's own tasks, called as `cargo xtask <task>`. One file per task.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a developer tool talks to the terminal it was started from"
+)]
+
+mod bench;
+mod check;
+mod sh;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of the Guildhall repository
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every test: the workspace, real MCP clients, the MCP conformance suite
+    Test(test::Args),
+    /// Check format, lints, docs, dependencies, boundaries and generated files
+    Check(check::Args),
+    /// Run a named benchmark, or list them
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Test(args) => test::run(&args),
+        Task::Check(args) => check::run(&args),
+        Task::Bench(args) => bench::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("\n{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

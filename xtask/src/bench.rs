@@ -1,0 +1,55 @@
+//! `cargo xtask bench [name]`: the named benchmarks. Each prints its own figures; none has a pass mark.
+
+use anyhow::{Result, bail};
+
+use crate::sh;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which benchmark; without it, all are listed
+    name: Option<String>,
+    /// Arguments for the benchmark itself, after `--`
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    package: &'static str,
+    target: &'static str,
+}
+
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "query",
+        about: "the query language over parsed issues",
+        package: "guildhall-core",
+        target: "query",
+    },
+    Bench {
+        name: "board",
+        about: "reading, writing and querying a local board",
+        package: "guildhall-local",
+        target: "board",
+    },
+];
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let Some(name) = &args.name else {
+        for bench in BENCHES {
+            println!("{:<8} {}", bench.name, bench.about);
+        }
+        return Ok(());
+    };
+    let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
+        let names: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
+        bail!("Unknown benchmark `{name}` (known: {})", names.join(", "));
+    };
+    sh::run(
+        sh::cargo()
+            .args(["bench", "--package", bench.package])
+            .args(["--bench", bench.target, "--"])
+            .args(&args.rest),
+    )
+}
