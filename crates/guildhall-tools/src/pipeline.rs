@@ -1,0 +1,246 @@
+//! The one path every call takes.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+use guildhall_core::Ids;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::FailureShape;
+use crate::{
+    Budget, CallContext, Caller, Catalog, ErrorKind, JsonObject, Progress, Tool, ToolError, bound,
+};
+
+/// Which way a call came in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Door {
+    /// MCP, over HTTP or stdio.
+    Mcp,
+    /// Plain HTTP, which the command line uses too.
+    Http,
+}
+
+impl Door {
+    /// The name in logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::Http => "http",
+        }
+    }
+
+    fn budget(self, arguments: &JsonObject) -> Budget {
+        let max_bytes = arguments.get("max_bytes").and_then(Value::as_u64);
+        match self {
+            Self::Mcp => Budget::mcp(max_bytes),
+            Self::Http => Budget::http(max_bytes),
+        }
+    }
+}
+
+/// One call, as a door hands it over.
+pub struct Call<'a> {
+    /// The tools this door serves.
+    pub catalog: &'a Catalog,
+    /// Who calls, as their token says.
+    pub caller: Caller,
+    /// The tool's name as given; surrounding space is ignored.
+    pub tool: &'a str,
+    /// The arguments as given.
+    pub arguments: JsonObject,
+    /// Which way it came in.
+    pub door: Door,
+    /// Cancelled when the client goes away or says so.
+    pub cancelled: CancellationToken,
+    /// Where progress goes.
+    pub progress: Progress,
+}
+
+/// What a call came to. Each door puts it into its own form.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The result, or the failure's payload.
+    pub payload: Value,
+    /// `payload` as compact JSON.
+    pub text: String,
+    /// What went wrong, if something did.
+    pub failure: Option<Failure>,
+}
+
+/// The parts of a failure that doors show outside the payload.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Failure {
+    /// Its status and stable code.
+    pub kind: ErrorKind,
+    /// What was wrong.
+    pub message: String,
+    /// What would help, one sentence each.
+    pub hints: Vec<String>,
+    /// When to try again.
+    pub retry_after: Option<Duration>,
+    /// Whether the payload is the tool's own in place of `{ "error": ... }`.
+    pub own_payload: bool,
+}
+
+/// Runs calls: finds the tool, checks the arguments and the caller, runs it, bounds the result, writes the audit line.
+#[derive(Clone)]
+pub struct Pipeline {
+    ids: Arc<dyn Ids>,
+}
+
+impl Pipeline {
+    /// A pipeline that draws correlation ids from `ids`.
+    pub fn new(ids: Arc<dyn Ids>) -> Self {
+        Self { ids }
+    }
+
+    /// Runs `call` to its answer. Failures are answers; this never fails and never panics.
+    pub async fn call(&self, call: Call<'_>) -> Answer {
+        let started = Instant::now();
+        let name = call.tool.trim();
+        let (door, principal) = (call.door, call.caller.principal.clone());
+        let found = call.catalog.find(name);
+        let label = found.map_or("unknown", |(tool, ..)| tool.name());
+        let outcome = match found {
+            Some((tool, ..)) => run(tool, call).await,
+            None => Err(unsupported(name, call.catalog, &call.caller)),
+        };
+        let answer = match outcome {
+            Ok((payload, text)) => Answer {
+                payload,
+                text,
+                failure: None,
+            },
+            Err(error) => self.failed(error, found.and_then(|(.., shape)| shape), label),
+        };
+        audit(label, door, &principal, &answer, started.elapsed());
+        answer
+    }
+
+    fn failed(
+        &self,
+        mut error: ToolError,
+        shape: Option<FailureShape>,
+        tool: &'static str,
+    ) -> Answer {
+        if error.kind == ErrorKind::Internal {
+            let correlation = self.ids.hex(8);
+            let cause = error.cause.take().unwrap_or_default();
+            tracing::error!(
+                tool.name = tool,
+                error.correlation = correlation,
+                cause,
+                "Call failed by a fault of ours: {correlation}"
+            );
+            error.message =
+                format!("Internal error; the server's log has the cause under {correlation}");
+            error = error.detail("correlation_id", correlation);
+        }
+        let payload = shape.map_or_else(|| error.payload(), |shape| shape(&error));
+        Answer {
+            text: payload.to_string(),
+            payload,
+            failure: Some(Failure {
+                kind: error.kind,
+                message: error.message,
+                hints: error.hints,
+                retry_after: error.retry_after,
+                own_payload: error.result.is_some(),
+            }),
+        }
+    }
+}
+
+async fn run(tool: &Tool, call: Call<'_>) -> Result<(Value, String), ToolError> {
+    if tool.local_only() {
+        return Err(ToolError::bad_arguments(format!(
+            "{} runs only on the agent's machine: use guildhall mcp or guildhall work",
+            tool.name()
+        )));
+    }
+    if !call.caller.may(tool.name(), tool.scope()) {
+        return Err(ToolError::forbidden(format!(
+            "`{}` may not use {}",
+            call.caller.principal,
+            tool.name()
+        )));
+    }
+    let arguments = tool.accept(call.arguments)?;
+    let budget = match call.door.budget(&arguments) {
+        // A query that says its own limit has said how much it wants.
+        budget if tool.is_sized_by_limit() && arguments.contains_key("limit") => budget.raised(),
+        budget => budget,
+    };
+    let context = CallContext {
+        caller: call.caller,
+        door: call.door,
+        budget,
+        cancelled: call.cancelled.clone(),
+        progress: call.progress,
+    };
+    let work = AssertUnwindSafe(async { tool.run(context, arguments).await }).catch_unwind();
+    let result = tokio::select! {
+        biased;
+        result = work => result.unwrap_or_else(|panic| Err(ToolError::internal(describe(panic.as_ref())))),
+        () = call.cancelled.cancelled() => return Err(ToolError::conflict("The call was cancelled")),
+    };
+    let mut payload = match result? {
+        Value::Null => json!({}),
+        payload => payload,
+    };
+    let text = payload.to_string();
+    if text.len() <= budget.bytes() {
+        return Ok((payload, text));
+    }
+    bound::fit(&mut payload, budget)?;
+    let text = payload.to_string();
+    Ok((payload, text))
+}
+
+fn unsupported(name: &str, catalog: &Catalog, caller: &Caller) -> ToolError {
+    let supported: Vec<&str> = catalog.listed(caller).map(Tool::name).collect();
+    ToolError::not_found(format!("Unsupported tool: {}.", json!(name)))
+        .detail("supportedTools", supported)
+}
+
+fn describe(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("no message"))
+}
+
+/// One line for each call: who did what, how it ended. Arguments and results stay out of it, they may hold anything.
+fn audit(
+    tool: &'static str,
+    door: Door,
+    principal: &guildhall_core::Principal,
+    answer: &Answer,
+    elapsed: Duration,
+) {
+    let outcome = answer
+        .failure
+        .as_ref()
+        .map_or("ok", |failure| failure.kind.code());
+    tracing::info!(
+        target: "guildhall::audit",
+        {
+            tool.name = tool,
+            call.door = door.as_str(),
+            call.principal = %principal,
+            call.outcome = outcome,
+            call.bytes = answer.text.len(),
+            call.micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)
+        },
+        "Call of {tool} by {principal}: {outcome}"
+    );
+    metrics::counter!("guildhall_calls_total", "tool" => tool, "door" => door.as_str(), "outcome" => outcome).increment(1);
+    metrics::histogram!("guildhall_call_seconds", "tool" => tool).record(elapsed.as_secs_f64());
+}
+
+#[cfg(test)]
+mod tests;

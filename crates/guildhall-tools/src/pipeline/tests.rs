@@ -1,0 +1,228 @@
+use guildhall_core::SystemIds;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use crate::{Annotations, Pack, Scope};
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "the pipeline reads them before the tool does")]
+struct Arguments {
+    text: String,
+    limit: Option<u32>,
+    max_bytes: Option<u32>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct Echo {
+    text: String,
+    budget: usize,
+}
+
+fn catalog() -> Catalog {
+    let echo = Tool::new("echo", "Echo", "Use it in tests.")
+        .read_only()
+        .sized_by_limit()
+        .handler(|context: CallContext, Arguments { text, .. }| async move {
+            match text.as_str() {
+                "panic" => panic!("a secret detail"),
+                "internal" => Err(ToolError::internal("a secret detail")),
+                "conflict" => Err(ToolError::conflict("Somebody was first").hint("Try again.")),
+                "hang" => std::future::pending().await,
+                _ => Ok(Echo {
+                    text,
+                    budget: context.budget.bytes(),
+                }),
+            }
+        });
+    let grant = Tool::new("grant", "Grant", "Use it in tests.")
+        .scope(Scope::Person)
+        .handler(|_, _: Arguments| async {
+            Ok(Echo {
+                text: String::new(),
+                budget: 0,
+            })
+        });
+    let sandbox = Tool::new("sandbox", "Sandbox", "Use it in tests.")
+        .local_only()
+        .handler(|_, _: Arguments| async {
+            Ok(Echo {
+                text: String::new(),
+                budget: 0,
+            })
+        });
+    let team = Tool::new("team", "Team", "Use it in tests.").handler(|_, _: Arguments| async {
+        Err::<Echo, _>(ToolError::not_found("Session not found"))
+    });
+    Catalog::mount([
+        Pack::new("test", vec![echo, grant, sandbox]),
+        Pack::new("team", vec![team])
+            .failure(|error| json!({ "error": error.message, "status": "error" })),
+    ])
+    .unwrap()
+}
+
+async fn call_by(principal: &str, tool: &str, arguments: Value, door: Door) -> Answer {
+    let catalog = catalog();
+    let Value::Object(arguments) = arguments else {
+        panic!("arguments are an object")
+    };
+    let call = Call {
+        catalog: &catalog,
+        caller: Caller::new(principal.parse().unwrap()),
+        tool,
+        arguments,
+        door,
+        cancelled: CancellationToken::new(),
+        progress: Progress::default(),
+    };
+    Pipeline::new(Arc::new(SystemIds)).call(call).await
+}
+
+async fn call(tool: &str, arguments: Value) -> Answer {
+    call_by("you@example.com[claude]", tool, arguments, Door::Mcp).await
+}
+
+#[tokio::test]
+async fn a_call_gives_its_result_and_the_same_as_text() {
+    let answer = call(" echo ", json!({ "text": "hi" })).await;
+    assert_eq!(answer.failure, None);
+    assert_eq!(answer.text, r#"{"text":"hi","budget":16384}"#);
+    assert_eq!(answer.payload.to_string(), answer.text);
+}
+
+#[tokio::test]
+async fn the_budget_follows_the_door_and_the_arguments() {
+    for (door, arguments, bytes) in [
+        (Door::Mcp, json!({ "text": "hi" }), 16 << 10),
+        (
+            Door::Mcp,
+            json!({ "text": "hi", "max_bytes": 100_000 }),
+            100_000,
+        ),
+        (
+            Door::Mcp,
+            json!({ "text": "hi", "max_bytes": 10_000_000 }),
+            256 << 10,
+        ),
+        (Door::Mcp, json!({ "text": "hi", "limit": 5 }), 256 << 10),
+        (Door::Http, json!({ "text": "hi" }), 64 << 20),
+        (Door::Http, json!({ "text": "hi", "max_bytes": 5000 }), 5000),
+    ] {
+        let answer = call_by("you@example.com", "echo", arguments.clone(), door).await;
+        assert_eq!(answer.payload["budget"], bytes, "{door:?} {arguments}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_ignores_its_budget_is_cut_and_says_so() {
+    let answer = call("echo", json!({ "text": "x".repeat(100_000) })).await;
+    assert!(answer.text.len() <= 16 << 10, "{}", answer.text.len());
+    assert_eq!(answer.payload["truncated"], true);
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_told_with_what_the_caller_may_use() {
+    let answer = call("z\"z", json!({})).await;
+    assert_eq!(
+        answer.payload,
+        json!({ "error": { "message": "Unsupported tool: \"z\\\"z\".", "supportedTools": ["echo", "team"] } })
+    );
+    assert_eq!(answer.failure.unwrap().kind, ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn what_a_caller_may_never_use_is_refused_as_not_allowed() {
+    let answer = call("grant", json!({ "text": "x" })).await;
+    assert_eq!(answer.failure.unwrap().kind, ErrorKind::Forbidden);
+    let answer = call_by(
+        "you@example.com",
+        "grant",
+        json!({ "text": "x" }),
+        Door::Http,
+    )
+    .await;
+    assert_eq!(answer.failure, None);
+}
+
+#[tokio::test]
+async fn a_tool_of_the_agents_machine_is_refused_at_the_server() {
+    let answer = call("sandbox", json!({ "text": "x" })).await;
+    let failure = answer.failure.unwrap();
+    assert_eq!(
+        failure.message,
+        "sandbox runs only on the agent's machine: use guildhall mcp or guildhall work"
+    );
+    assert_eq!(failure.kind.status(), 400);
+}
+
+#[tokio::test]
+async fn faults_of_ours_show_an_id_and_never_the_cause() {
+    for text in ["panic", "internal"] {
+        let answer = call("echo", json!({ "text": text })).await;
+        let failure = answer.failure.unwrap();
+        assert_eq!(failure.kind, ErrorKind::Internal);
+        assert!(!answer.text.contains("secret"), "{}", answer.text);
+        let id = answer.payload["error"]["correlation_id"].as_str().unwrap();
+        assert!(failure.message.contains(id));
+    }
+}
+
+#[tokio::test]
+async fn a_failures_hint_stands_beside_its_message() {
+    let answer = call("echo", json!({ "text": "conflict" })).await;
+    assert_eq!(
+        answer.payload,
+        json!({ "error": { "message": "Somebody was first", "hint": "Try again." } })
+    );
+}
+
+#[tokio::test]
+async fn a_packs_own_failure_shape_also_serves_for_what_the_pipeline_finds() {
+    for (arguments, message) in [
+        (json!({ "text": "x" }), "Session not found"),
+        (json!({}), "'text' is required"),
+    ] {
+        let answer = call("team", arguments).await;
+        assert_eq!(
+            answer.payload,
+            json!({ "error": message, "status": "error" })
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends() {
+    let catalog = catalog();
+    let cancelled = CancellationToken::new();
+    let Value::Object(arguments) = json!({ "text": "hang" }) else {
+        unreachable!()
+    };
+    let call = Call {
+        catalog: &catalog,
+        caller: Caller::new("you@example.com".parse().unwrap()),
+        tool: "echo",
+        arguments,
+        door: Door::Mcp,
+        cancelled: cancelled.clone(),
+        progress: Progress::default(),
+    };
+    let pipeline = Pipeline::new(Arc::new(SystemIds));
+    let (answer, ()) = tokio::join!(pipeline.call(call), async { cancelled.cancel() });
+    assert_eq!(answer.failure.unwrap().kind, ErrorKind::Conflict);
+}
+
+#[test]
+fn a_tools_annotations_are_promises_it_makes_once() {
+    let catalog = catalog();
+    let read = catalog.tool("echo").unwrap().annotations();
+    assert_eq!(
+        read,
+        Annotations {
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false
+        }
+    );
+}

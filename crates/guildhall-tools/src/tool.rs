@@ -1,0 +1,320 @@
+//! One named operation.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::bound::Budget;
+use crate::pipeline::Door;
+use crate::validate::ArgumentRules;
+use crate::{Caller, Scope, ToolError, schema};
+
+/// A JSON object: arguments, results, schemas.
+pub type JsonObject = Map<String, Value>;
+
+/// A look at the arguments before the schema is applied, for tools whose messages are given letter for letter.
+pub type Check = fn(&JsonObject) -> Result<(), ToolError>;
+
+type Handler = Arc<
+    dyn Fn(CallContext, JsonObject) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync,
+>;
+
+/// Hints for clients about what a tool does (MCP, "Tool annotations"). They are promises, not permissions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the four hints that MCP defines"
+)]
+pub struct Annotations {
+    /// Changes nothing.
+    pub read_only: bool,
+    /// May destroy what was there.
+    pub destructive: bool,
+    /// Calling twice with the same arguments is calling once.
+    pub idempotent: bool,
+    /// Reaches beyond this server and its data.
+    pub open_world: bool,
+}
+
+/// A named operation with a schema for its arguments and one for its result.
+///
+/// Made with [`Tool::new`]; cheap to clone.
+#[derive(Clone)]
+pub struct Tool {
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    annotations: Annotations,
+    scope: Scope,
+    local_only: bool,
+    sized_by_limit: bool,
+    input: Arc<JsonObject>,
+    output: Arc<JsonObject>,
+    check: Option<Check>,
+    rules: Arc<ArgumentRules>,
+    handler: Handler,
+}
+
+/// A tool that still lacks its function.
+pub struct ToolBuilder {
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    annotations: Annotations,
+    scope: Scope,
+    local_only: bool,
+    sized_by_limit: bool,
+    check: Option<Check>,
+}
+
+impl Tool {
+    /// Starts a tool. `name` is at most 40 of `[A-Za-z0-9_-]`; `title` is for people; `description` says in one or two
+    /// sentences when to use it. It writes, destroys nothing, and stays in this server's data until told otherwise.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "a tool without its function is not a tool yet"
+    )]
+    pub const fn new(
+        name: &'static str,
+        title: &'static str,
+        description: &'static str,
+    ) -> ToolBuilder {
+        ToolBuilder {
+            name,
+            title,
+            description,
+            annotations: Annotations {
+                read_only: false,
+                destructive: false,
+                idempotent: false,
+                open_world: false,
+            },
+            scope: Scope::Any,
+            local_only: false,
+            sized_by_limit: false,
+            check: None,
+        }
+    }
+
+    /// The name it is called by.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The name people read.
+    pub fn title(&self) -> &'static str {
+        self.title
+    }
+
+    /// When to use it.
+    pub fn description(&self) -> &'static str {
+        self.description
+    }
+
+    /// The hints for clients.
+    pub fn annotations(&self) -> Annotations {
+        self.annotations
+    }
+
+    /// What it asks of its caller.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Whether it runs on the agent's machine only. No server door lists such a tool, and a call there is refused.
+    pub fn local_only(&self) -> bool {
+        self.local_only
+    }
+
+    pub(crate) fn is_sized_by_limit(&self) -> bool {
+        self.sized_by_limit
+    }
+
+    /// The JSON Schema (2020-12) of its arguments.
+    pub fn input_schema(&self) -> &Arc<JsonObject> {
+        &self.input
+    }
+
+    /// The JSON Schema (2020-12) of its result.
+    pub fn output_schema(&self) -> &Arc<JsonObject> {
+        &self.output
+    }
+
+    /// Arguments as the handler may rely on them, or what is wrong with them.
+    pub(crate) fn accept(&self, arguments: JsonObject) -> Result<JsonObject, ToolError> {
+        self.rules.accept(arguments, self.check)
+    }
+
+    pub(crate) fn run(
+        &self,
+        context: CallContext,
+        arguments: JsonObject,
+    ) -> BoxFuture<'static, Result<Value, ToolError>> {
+        (self.handler)(context, arguments)
+    }
+}
+
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ToolBuilder {
+    /// It changes nothing (and so calling it again is harmless).
+    #[must_use]
+    pub const fn read_only(mut self) -> Self {
+        self.annotations.read_only = true;
+        self.annotations.idempotent = true;
+        self
+    }
+
+    /// Calling it twice with the same arguments is calling it once.
+    #[must_use]
+    pub const fn idempotent(mut self) -> Self {
+        self.annotations.idempotent = true;
+        self
+    }
+
+    /// It may destroy what was there.
+    #[must_use]
+    pub const fn destructive(mut self) -> Self {
+        self.annotations.destructive = true;
+        self
+    }
+
+    /// It reaches beyond this server and its data.
+    #[must_use]
+    pub const fn open_world(mut self) -> Self {
+        self.annotations.open_world = true;
+        self
+    }
+
+    /// It asks more of its caller than a valid token.
+    #[must_use]
+    pub const fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// It runs on the agent's machine only.
+    #[must_use]
+    pub const fn local_only(mut self) -> Self {
+        self.local_only = true;
+        self
+    }
+
+    /// Its `limit` argument says how much is wanted: with one, the result may have all the room a call may ask for.
+    #[must_use]
+    pub const fn sized_by_limit(mut self) -> Self {
+        self.sized_by_limit = true;
+        self
+    }
+
+    /// Looks at the arguments before the schema does; its message wins.
+    #[must_use]
+    pub const fn check(mut self, check: Check) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    /// Gives the tool its function and, from the function's types, its schemas.
+    ///
+    /// # Panics
+    ///
+    /// When the argument type does not make a schema of an object: a fault of the program, found by any test that
+    /// mounts the pack.
+    pub fn handler<A, R, F, Fut>(self, function: F) -> Tool
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Fn(CallContext, A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+    {
+        let input = Arc::new(schema::of_arguments::<A>());
+        let output = Arc::new(schema::of_result::<R>());
+        let rules = Arc::new(ArgumentRules::compile(&input));
+        let function = Arc::new(function);
+        let handler: Handler = Arc::new(move |context, arguments| {
+            let function = Arc::clone(&function);
+            Box::pin(async move {
+                let arguments = A::deserialize(Value::Object(arguments))
+                    // The schema was made from `A`, so this is a rule that the type has and the schema lacks.
+                    .map_err(|error| {
+                        ToolError::bad_arguments(format!("Arguments do not fit: {error}"))
+                    })?;
+                let result = function(context, arguments).await?;
+                serde_json::to_value(result).map_err(ToolError::internal)
+            })
+        });
+        Tool {
+            name: self.name,
+            title: self.title,
+            description: self.description,
+            annotations: self.annotations,
+            scope: self.scope,
+            local_only: self.local_only,
+            sized_by_limit: self.sized_by_limit,
+            input,
+            output,
+            check: self.check,
+            rules,
+            handler,
+        }
+    }
+}
+
+/// What a tool is told about the call it serves.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    /// Who calls.
+    pub caller: Caller,
+    /// Which way the call came in.
+    pub door: Door,
+    /// How large the result may be. The tool cuts at an item and says how to go on.
+    pub budget: Budget,
+    /// Cancelled when the client goes away or says so.
+    pub cancelled: CancellationToken,
+    /// Where to report progress of long work.
+    pub progress: Progress,
+}
+
+/// Where a tool reports how far it is; without a listener, nowhere.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<Listener>>);
+
+type Listener = dyn Fn(f64, Option<f64>, Option<String>) -> BoxFuture<'static, ()> + Send + Sync;
+
+impl Progress {
+    /// Progress that goes to `listener(done, total, message)`.
+    pub fn to<F, Fut>(listener: F) -> Self
+    where
+        F: Fn(f64, Option<f64>, Option<String>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        Self(Some(Arc::new(move |done, total, message| {
+            Box::pin(listener(done, total, message))
+        })))
+    }
+
+    /// Says that `done` of `total` is done.
+    pub async fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
+        if let Some(listener) = &self.0 {
+            listener(done, total, message).await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Progress").field(&self.0.is_some()).finish()
+    }
+}
