@@ -33,6 +33,12 @@ const BENCHES: &[Bench] = &[
         package: "guildhall-local",
         target: "board",
     },
+    Bench {
+        name: "mcp",
+        about: "listing and calling over MCP, beside the bare SDK and bare HTTP",
+        package: "guildhall-testing",
+        target: "mcp",
+    },
 ];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -46,8 +52,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
         bail!("Unknown benchmark `{name}` (known: {})", names.join(", "));
     };
+    let mut command = sh::cargo();
+    if bench.name == "mcp" {
+        sh::run(sh::cargo().args(["build", "--release", "--package", "guildhall"]))?;
+        command.env(
+            "GUILDHALL_BENCH_PROGRAM",
+            sh::target().join("release/guildhall"),
+        );
+    }
     sh::run(
-        sh::cargo()
+        command
             .args(["bench", "--package", bench.package])
             .args(["--bench", bench.target, "--"])
             .args(&args.rest),
