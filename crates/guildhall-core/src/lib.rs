@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod issue;
+pub mod memory;
 pub mod principal;
 pub mod query;
 pub mod suggest;
@@ -12,4 +13,5 @@ pub mod tracker;
 
 pub use clock::{Clock, Ids, SystemClock, SystemIds};
 pub use issue::{Issue, StateType};
+pub use memory::MemoryTracker;
 pub use principal::Principal;
