@@ -1,0 +1,6 @@
+//! The board as a caller sees it, over real directories.
+
+mod support;
+
+mod files;
+mod writes;
