@@ -1,1 +1,24 @@
-//! Placeholder.
+//! The HTTP doors: MCP over Streamable HTTP, the tools API, and the gate that stands before every route.
+//!
+//! This is the only crate that imports `axum` and rmcp's server types. It knows no pack: it serves whatever catalog the
+//! [`MountSource`] gives it.
+
+mod api;
+pub mod auth;
+mod gate;
+mod health;
+pub mod mcp;
+mod metrics;
+mod mounted;
+mod reply;
+mod routes;
+mod serve;
+mod state;
+
+pub use auth::{Authenticator, TokenFile};
+pub use gate::Hosts;
+pub use metrics::Metrics;
+pub use mounted::{MountSource, Mounted};
+pub use routes::{Access, ROUTES, Route, router};
+pub use serve::{Limits, serve};
+pub use state::{About, Activity, App, AppParts};

@@ -79,6 +79,8 @@ pub struct Failure {
     pub message: String,
     /// What would help, one sentence each.
     pub hints: Vec<String>,
+    /// Further keys beside the message.
+    pub details: JsonObject,
     /// When to try again.
     pub retry_after: Option<Duration>,
     /// Whether the payload is the tool's own in place of `{ "error": ... }`.
@@ -147,6 +149,7 @@ impl Pipeline {
                 kind: error.kind,
                 message: error.message,
                 hints: error.hints,
+                details: error.details,
                 retry_after: error.retry_after,
                 own_payload: error.result.is_some(),
             }),

@@ -1,0 +1,160 @@
+//! MCP over Streamable HTTP, both eras on one URL (MCP 2024-11-05 to 2026-07-28).
+//!
+//! [`envelope`] takes in what clients really send and puts refusals into JSON-RPC; [`handler`] answers the methods; rmcp
+//! between them speaks the protocol.
+
+mod envelope;
+mod handler;
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use futures::future::BoxFuture;
+use guildhall_tools::{Caller, Selection, ToolError};
+use http_body_util::Full;
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+
+pub use handler::McpHandler;
+
+use crate::state::App;
+use crate::{gate, reply};
+
+/// Takes one HTTP request through rmcp. A trait object, so that routes do not depend on the handler's type.
+pub trait Endpoint: Send + Sync {
+    /// Answers `request`.
+    fn handle(&self, request: http::Request<Full<Bytes>>) -> BoxFuture<'_, Response>;
+}
+
+struct Service<H>(StreamableHttpService<H, LocalSessionManager>);
+
+impl<H: ServerHandler> Endpoint for Service<H> {
+    fn handle(&self, request: http::Request<Full<Bytes>>) -> BoxFuture<'_, Response> {
+        Box::pin(async move { self.0.handle(request).await.map(Body::new) })
+    }
+}
+
+/// The MCP door of `app`, with its own tools.
+pub fn endpoint(app: &Arc<App>) -> Arc<dyn Endpoint> {
+    endpoint_with(app, |handler| handler)
+}
+
+/// The MCP door of `app` with its handler wrapped: a place for handlers that answer more methods than tools need.
+pub fn endpoint_with<H, W>(app: &Arc<App>, wrap: W) -> Arc<dyn Endpoint>
+where
+    H: ServerHandler,
+    W: Fn(McpHandler) -> H + Send + Sync + 'static,
+{
+    // `Host` and `Origin` are checked by the gate, on every route and with our settings.
+    let mut config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_legacy_session_mode(app.parts.mcp_sessions)
+        .with_json_response(true)
+        .with_cancellation_token(app.parts.shutdown.child_token())
+        .with_max_request_body_bytes(usize::MAX);
+    // Older clients stumble over the empty priming event that it would send (it is a feature of 2025-11-25).
+    config.sse_retry = None;
+    let handler = McpHandler::new(Arc::clone(app));
+    let service = StreamableHttpService::new(
+        move || Ok(wrap(handler.clone())),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    Arc::new(Service(service))
+}
+
+/// The selection of a request's path and query, as the handler finds it.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected(pub(crate) Selection);
+
+/// `/mcp`, `/mcp/<pack>[,<pack>...]`, each with `?access=read`.
+pub(crate) async fn door(
+    State(app): State<Arc<App>>,
+    packs: Option<Path<String>>,
+    request: Request,
+    endpoint: Arc<dyn Endpoint>,
+) -> Response {
+    let selection = match selection(packs.map(|Path(packs)| packs), request.uri().query()) {
+        Ok(selection) => selection,
+        Err(error) => return reply::error(&error),
+    };
+    if let Err(error) = app.parts.mounts.current().part(&selection) {
+        let near = error.near().map(|name| format!("Did you mean `{name}`?"));
+        let mut refusal = ToolError::not_found(error.to_string());
+        refusal.hints.extend(near);
+        return reply::error(&refusal);
+    }
+    let (mut head, body) = request.into_parts();
+    let body = match gate::read_body(&app, body).await {
+        Ok(body) => body,
+        Err(error) => return envelope::refused(&error),
+    };
+    // An agent never holds a person's powers, whatever token it was given.
+    if let Some(caller) = head.extensions.remove::<Caller>() {
+        head.extensions.insert(caller.as_agent());
+    }
+    head.extensions.insert(Selected(selection));
+    envelope::exchange(head, body, &*endpoint).await
+}
+
+fn selection(packs: Option<String>, query: Option<&str>) -> Result<Selection, ToolError> {
+    let packs = packs.map(|packs| {
+        packs
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect()
+    });
+    let mut read_only = false;
+    for pair in query
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+    {
+        match pair.split_once('=') {
+            Some(("access", "read")) => read_only = true,
+            Some(("access", "all")) => {}
+            Some(("access", other)) => {
+                return Err(ToolError::bad_arguments(format!(
+                    "`access` must be `read` or `all`, not `{other}`"
+                )));
+            }
+            // Proxies and gateways add parameters of their own.
+            _ => {}
+        }
+    }
+    Ok(Selection { packs, read_only })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_queries_select_a_part() {
+        let of = |packs: Option<&str>, query| selection(packs.map(str::to_owned), query).unwrap();
+        assert_eq!(of(None, None), Selection::default());
+        assert_eq!(
+            of(None, Some("access=read&utm=1")),
+            Selection {
+                packs: None,
+                read_only: true
+            }
+        );
+        let both = Some(vec!["local".to_owned(), "git".to_owned()]);
+        assert_eq!(
+            of(Some("local, git"), Some("access=all")),
+            Selection {
+                packs: both,
+                read_only: false
+            }
+        );
+        let error = selection(None, Some("access=write")).unwrap_err();
+        assert_eq!(
+            error.message,
+            "`access` must be `read` or `all`, not `write`"
+        );
+    }
+}

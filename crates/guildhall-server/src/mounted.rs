@@ -1,0 +1,141 @@
+//! What is mounted right now, and its listing in the doors' own forms.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use guildhall_tools::{Catalog, Selection, SelectionError, Tool};
+use rmcp::model::{Tool as McpTool, ToolAnnotations};
+use tokio::sync::watch;
+
+/// The catalog of the present settings. Replaced as a whole when the settings change.
+pub struct Mounted {
+    whole: Arc<Part>,
+    tracker: String,
+    parts: Mutex<HashMap<Selection, Arc<Part>>>,
+}
+
+/// One part of a catalog, with its tools as MCP lists them.
+pub struct Part {
+    catalog: Catalog,
+    listing: Vec<McpTool>,
+}
+
+/// Where a door finds what is mounted.
+pub trait MountSource: Send + Sync {
+    /// What is mounted by the settings as they are now. Called for every listing and every call, so it must be cheap
+    /// while nothing has changed.
+    fn current(&self) -> Arc<Mounted>;
+
+    /// Rises each time another catalog is mounted.
+    fn changes(&self) -> watch::Receiver<u64>;
+}
+
+/// A client that names many selections must not grow the cache without end; there are few sensible ones.
+const MOST_PARTS: usize = 64;
+
+impl Mounted {
+    /// Serves `catalog`; `tracker` is the provider of the dispatch tracker (`local`, `jira-mcp`, ...).
+    pub fn new(catalog: Catalog, tracker: impl Into<String>) -> Self {
+        Self {
+            whole: Arc::new(Part::new(catalog)),
+            tracker: tracker.into(),
+            parts: Mutex::default(),
+        }
+    }
+
+    /// Every mounted tool.
+    pub fn catalog(&self) -> &Catalog {
+        &self.whole.catalog
+    }
+
+    /// The provider of the dispatch tracker.
+    pub fn tracker(&self) -> &str {
+        &self.tracker
+    }
+
+    /// The name under which agents register this server (Lorenz page, "How tools mount").
+    pub fn server_name(&self) -> String {
+        let kind: String = self
+            .tracker
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '_' {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        format!("lorenz_{kind}")
+    }
+
+    /// The part that `selection` names; the same value for the same selection.
+    pub fn part(&self, selection: &Selection) -> Result<Arc<Part>, SelectionError> {
+        if *selection == Selection::default() {
+            return Ok(Arc::clone(&self.whole));
+        }
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(part) = parts.get(selection) {
+            return Ok(Arc::clone(part));
+        }
+        let part = Arc::new(Part::new(self.whole.catalog.select(selection)?));
+        if parts.len() < MOST_PARTS {
+            parts.insert(selection.clone(), Arc::clone(&part));
+        }
+        Ok(part)
+    }
+}
+
+impl Part {
+    fn new(catalog: Catalog) -> Self {
+        let listing = catalog.tools().map(mcp_tool).collect();
+        Self { catalog, listing }
+    }
+
+    /// The part's tools.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Each tool beside its MCP form.
+    pub fn listing(&self) -> impl Iterator<Item = (&Tool, &McpTool)> {
+        self.catalog.tools().zip(&self.listing)
+    }
+}
+
+fn mcp_tool(tool: &Tool) -> McpTool {
+    let hints = tool.annotations();
+    McpTool::new(
+        tool.name(),
+        tool.description(),
+        Arc::clone(tool.input_schema()),
+    )
+    .with_title(tool.title())
+    .with_raw_output_schema(Arc::clone(tool.output_schema()))
+    .with_annotations(
+        ToolAnnotations::new()
+            .read_only(hints.read_only)
+            .destructive(hints.destructive)
+            .idempotent(hints.idempotent)
+            .open_world(hints.open_world),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_name_keeps_only_what_clients_accept() {
+        for (tracker, name) in [
+            ("local", "lorenz_local"),
+            ("jira-mcp", "lorenz_jira_mcp"),
+            ("é", "lorenz__"),
+        ] {
+            assert_eq!(
+                Mounted::new(Catalog::default(), tracker).server_name(),
+                name
+            );
+        }
+    }
+}

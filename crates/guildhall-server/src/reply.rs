@@ -1,0 +1,81 @@
+//! Answers in the form of the plain HTTP door.
+
+use axum::body::Body;
+use axum::response::Response;
+use guildhall_tools::{Answer, ErrorKind, ToolError};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Map, Value, json};
+
+/// `200 { "result": ... }`, or the failure's status and `{ "error", "code", ... }` (zz page, "Calling a tool").
+pub(crate) fn answer(answer: &Answer) -> Response {
+    let Some(failure) = &answer.failure else {
+        // The text is there already; parsing or writing it again would be the dearest step of a call.
+        let mut body = String::with_capacity(answer.text.len() + 12);
+        body.push_str("{\"result\":");
+        body.push_str(&answer.text);
+        body.push('}');
+        return json(StatusCode::OK, body);
+    };
+    let mut body = Map::new();
+    body.insert("error".to_owned(), json!(failure.message));
+    body.insert("code".to_owned(), json!(failure.kind.code()));
+    if !failure.hints.is_empty() {
+        body.insert("hint".to_owned(), json!(failure.hints.join(" ")));
+    }
+    if failure.own_payload {
+        body.insert("result".to_owned(), answer.payload.clone());
+    }
+    for (key, value) in &failure.details {
+        body.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    let mut response = json(status(failure.kind), Value::Object(body).to_string());
+    if let Some(after) = failure.retry_after {
+        response.headers_mut().insert(
+            header::RETRY_AFTER,
+            HeaderValue::from(after.as_secs().max(1)),
+        );
+    }
+    response
+}
+
+/// `200 { "result": value }`.
+pub(crate) fn result(value: &Value) -> Response {
+    json(StatusCode::OK, json!({ "result": value }).to_string())
+}
+
+/// A failure found before any tool was called.
+pub(crate) fn error(error: &ToolError) -> Response {
+    let mut body = json!({ "error": error.message, "code": error.kind.code() });
+    if !error.hints.is_empty() {
+        body["hint"] = json!(error.hints.join(" "));
+    }
+    let mut response = json(status(error.kind), body.to_string());
+    if error.kind == ErrorKind::Unauthenticated {
+        response.headers_mut().insert(
+            header::WWW_AUTHENTICATE,
+            HeaderValue::from_static("Bearer realm=\"guildhall\""),
+        );
+    }
+    response
+}
+
+pub(crate) fn status(kind: ErrorKind) -> StatusCode {
+    StatusCode::from_u16(kind.status()).expect("every kind has an HTTP status")
+}
+
+/// A JSON body. `no-store`: answers belong to one caller.
+pub(crate) fn json(status: StatusCode, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    response
+}

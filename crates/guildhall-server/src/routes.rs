@@ -1,0 +1,165 @@
+//! Every route there is, in one list: the router is made of it, and a test walks it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::{get, post};
+use guildhall_tools::ToolError;
+use http::Method;
+
+use crate::mcp::Endpoint;
+use crate::state::App;
+use crate::{api, gate, health, mcp, metrics, reply};
+
+/// Who may use a route.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// Anybody who reaches the port.
+    Open,
+    /// Whoever has a valid token.
+    Token,
+}
+
+/// One way in.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// The verb.
+    pub method: &'static str,
+    /// The path, with `{parameters}`.
+    pub path: &'static str,
+    /// Who may use it.
+    pub access: Access,
+    /// What it does.
+    pub about: &'static str,
+}
+
+const fn route(
+    method: &'static str,
+    path: &'static str,
+    access: Access,
+    about: &'static str,
+) -> Route {
+    Route {
+        method,
+        path,
+        access,
+        about,
+    }
+}
+
+/// Every route. What is not in here answers 404, after the gate.
+pub const ROUTES: &[Route] = &[
+    route("GET", "/health", Access::Open, "Whether the server answers"),
+    route(
+        "GET",
+        "/metrics",
+        Access::Token,
+        "Counters in the Prometheus text format",
+    ),
+    route(
+        "POST",
+        "/mcp",
+        Access::Token,
+        "MCP over Streamable HTTP, all mounted tools",
+    ),
+    route(
+        "GET",
+        "/mcp",
+        Access::Token,
+        "The event stream of an MCP session, where sessions are on",
+    ),
+    route(
+        "DELETE",
+        "/mcp",
+        Access::Token,
+        "Ends an MCP session, where sessions are on",
+    ),
+    route(
+        "POST",
+        "/mcp/{packs}",
+        Access::Token,
+        "MCP over Streamable HTTP, the named packs",
+    ),
+    route(
+        "GET",
+        "/mcp/{packs}",
+        Access::Token,
+        "The event stream of an MCP session, where sessions are on",
+    ),
+    route(
+        "DELETE",
+        "/mcp/{packs}",
+        Access::Token,
+        "Ends an MCP session, where sessions are on",
+    ),
+    route(
+        "GET",
+        "/api/status",
+        Access::Token,
+        "What this server is and serves",
+    ),
+    route(
+        "GET",
+        "/api/tools",
+        Access::Token,
+        "The tools of the caller",
+    ),
+    route("POST", "/api/tools/{tool}", Access::Token, "Calls a tool"),
+    route(
+        "POST",
+        "/api/agents",
+        Access::Token,
+        "Makes the token file of one of the caller's agents",
+    ),
+];
+
+/// Who may use the route that `method` and `path` lead to; a path that leads nowhere needs a token.
+pub(crate) fn access(method: &Method, path: &str) -> Access {
+    let open = |route: &&Route| {
+        route.access == Access::Open && route.method == method.as_str() && route.path == path
+    };
+    if ROUTES.iter().find(open).is_some() {
+        Access::Open
+    } else {
+        Access::Token
+    }
+}
+
+/// The whole server: every route behind the gate. `endpoint` is the MCP door.
+pub fn router(app: Arc<App>, endpoint: &Arc<dyn Endpoint>) -> Router {
+    let mcp = || {
+        let endpoint = Arc::clone(endpoint);
+        axum::routing::any(move |state, packs, request| {
+            mcp::door(state, packs, request, Arc::clone(&endpoint))
+        })
+    };
+    Router::new()
+        .route("/health", get(health::health))
+        .route("/metrics", get(metrics::metrics))
+        .route("/mcp", mcp())
+        .route("/mcp/{packs}", mcp())
+        .route("/api/status", get(api::status::status))
+        .route("/api/tools", get(api::tools::list))
+        .route("/api/tools/{tool}", post(api::tools::call))
+        .route("/api/agents", post(api::agents::issue))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(wrong_verb)
+        .layer(from_fn_with_state(Arc::clone(&app), gate::gate))
+        .with_state(app)
+}
+
+async fn nowhere(uri: http::Uri) -> Response {
+    reply::error(&ToolError::not_found(format!(
+        "There is no route `{}`",
+        uri.path()
+    )))
+}
+
+async fn wrong_verb(method: Method, uri: http::Uri) -> Response {
+    let error = ToolError::bad_arguments(format!("Route `{}` does not take {method}", uri.path()));
+    let mut response = reply::error(&error);
+    *response.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
+    response
+}

@@ -1,0 +1,107 @@
+//! The connection loop: deadlines for slow clients, a cap on connections, a shutdown that lets calls finish.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// What one client may take of the server.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long a client may take to send a request's head.
+    pub header_timeout: Duration,
+    /// Connections open at once; further ones wait in the kernel's queue.
+    pub connections: usize,
+    /// Largest head of a request, in bytes.
+    pub head_bytes: usize,
+    /// How long running calls may take to finish once the server is to stop.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            header_timeout: Duration::from_secs(30),
+            connections: 10_000,
+            head_bytes: 64 << 10,
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Serves `router` on `listener` until `shutdown` is cancelled, then lets running calls finish.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    shutdown: CancellationToken,
+) {
+    let graceful = GracefulShutdown::new();
+    let slots = Arc::new(Semaphore::new(limits.connections));
+    loop {
+        let slot = tokio::select! {
+            slot = Arc::clone(&slots).acquire_owned() => slot.expect("the semaphore is never closed"),
+            () = shutdown.cancelled() => break,
+        };
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    pause_after(&error).await;
+                    continue;
+                }
+            },
+            () = shutdown.cancelled() => break,
+        };
+        // Small answers must not wait for the client's delayed acknowledgement: 40 ms each without this.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!("Cannot set TCP_NODELAY: {error}");
+        }
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(limits.head_bytes)
+            .serve_connection(
+                TokioIo::new(stream),
+                TowerToHyperService::new(router.clone()),
+            );
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A client that breaks off or breaks the protocol is no fault of ours; hyper has answered 400 if it could.
+            if let Err(error) = connection.await {
+                tracing::debug!("Connection ended: {error}");
+            }
+            drop(slot);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(limits.shutdown_grace, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "Calls still running after {:?} were ended",
+            limits.shutdown_grace
+        );
+    }
+}
+
+/// A connection that was reset before it was accepted is nothing; being out of file descriptors passes, but not at once.
+async fn pause_after(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    if !matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset
+    ) {
+        tracing::error!("Cannot accept a connection: {error}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,127 @@
+//! What every route shares.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use guildhall_core::{Clock, Ids};
+use guildhall_tools::Pipeline;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::Authenticator;
+use crate::gate::Hosts;
+use crate::metrics::Metrics;
+use crate::mounted::MountSource;
+
+/// What the server says of itself to those who may ask.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    /// The program's version.
+    pub version: &'static str,
+    /// The workspace's directory.
+    pub workspace: String,
+    /// The data directory.
+    pub data_dir: String,
+    /// The process.
+    pub pid: u32,
+}
+
+/// The parts an [`App`] is made of.
+pub struct AppParts {
+    /// What is mounted.
+    pub mounts: Arc<dyn MountSource>,
+    /// Who a token belongs to.
+    pub authenticator: Arc<dyn Authenticator>,
+    /// Which `Host` and `Origin` headers are ours.
+    pub hosts: Hosts,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Random ids.
+    pub ids: Arc<dyn Ids>,
+    /// The counters that `/metrics` shows.
+    pub metrics: Metrics,
+    /// What `/api/status` says.
+    pub about: About,
+    /// Largest request body, in bytes.
+    pub max_request_bytes: usize,
+    /// Whether older MCP clients get sessions.
+    pub mcp_sessions: bool,
+    /// Cancelled when the server is to stop.
+    pub shutdown: CancellationToken,
+}
+
+/// The running server.
+pub struct App {
+    pub(crate) parts: AppParts,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) activity: Arc<Activity>,
+}
+
+impl App {
+    /// Puts the parts together.
+    pub fn new(parts: AppParts) -> Self {
+        let pipeline = Pipeline::new(Arc::clone(&parts.ids));
+        let activity = Arc::new(Activity::new(parts.clock.now().as_millisecond()));
+        Self {
+            parts,
+            pipeline,
+            activity,
+        }
+    }
+
+    /// When somebody last asked for something.
+    pub fn activity(&self) -> Arc<Activity> {
+        Arc::clone(&self.activity)
+    }
+}
+
+/// When the server was last used, for `--idle-exit`.
+pub struct Activity {
+    running: AtomicU64,
+    last_millis: AtomicI64,
+}
+
+impl Activity {
+    fn new(now_millis: i64) -> Self {
+        Self {
+            running: AtomicU64::new(0),
+            last_millis: AtomicI64::new(now_millis),
+        }
+    }
+
+    /// Counts one request until the guard is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, clock: &Arc<dyn Clock>) -> Busy {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        self.last_millis
+            .store(clock.now().as_millisecond(), Ordering::Relaxed);
+        Busy {
+            activity: Arc::clone(self),
+            clock: Arc::clone(clock),
+        }
+    }
+
+    /// How long nothing has been asked; zero while a request runs.
+    pub fn idle(&self, clock: &dyn Clock) -> Duration {
+        if self.running.load(Ordering::Relaxed) > 0 {
+            return Duration::ZERO;
+        }
+        let idle = clock.now().as_millisecond() - self.last_millis.load(Ordering::Relaxed);
+        Duration::from_millis(u64::try_from(idle).unwrap_or(0))
+    }
+}
+
+/// A request that is running.
+pub(crate) struct Busy {
+    activity: Arc<Activity>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.activity
+            .last_millis
+            .store(self.clock.now().as_millisecond(), Ordering::Relaxed);
+        self.activity.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
