@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use guildhall_core::{Clock, Ids};
-use guildhall_tools::Pipeline;
+use guildhall_tools::{CursorKey, Pipeline, PipelineParts};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,8 @@ pub struct AppParts {
     pub clock: Arc<dyn Clock>,
     /// Random ids.
     pub ids: Arc<dyn Ids>,
+    /// What cursors are signed with.
+    pub cursor_key: CursorKey,
     /// The counters that `/metrics` shows.
     pub metrics: Metrics,
     /// What `/api/status` says.
@@ -61,7 +63,11 @@ pub struct App {
 impl App {
     /// Puts the parts together.
     pub fn new(parts: AppParts) -> Self {
-        let pipeline = Pipeline::new(Arc::clone(&parts.ids));
+        let pipeline = Pipeline::new(PipelineParts {
+            ids: Arc::clone(&parts.ids),
+            clock: Arc::clone(&parts.clock),
+            cursor_key: parts.cursor_key.clone(),
+        });
         let activity = Arc::new(Activity::new(parts.clock.now().as_millisecond()));
         Self {
             parts,

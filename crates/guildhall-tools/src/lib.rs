@@ -14,7 +14,9 @@
 mod bound;
 mod caller;
 mod catalog;
+mod cursor;
 mod error;
+mod idempotency;
 pub mod lint;
 mod pipeline;
 pub mod schema;
@@ -24,6 +26,7 @@ mod validate;
 pub use bound::{Budget, MAX_RESULT_BYTES, MCP_RESULT_BYTES, json_len};
 pub use caller::{Caller, Scope};
 pub use catalog::{Catalog, FailureShape, MountError, Pack, Selection, SelectionError};
+pub use cursor::{CursorKey, Cursors, Position};
 pub use error::{ErrorKind, ToolError};
-pub use pipeline::{Answer, Call, Door, Failure, Pipeline};
+pub use pipeline::{Answer, Call, Door, Failure, Pipeline, PipelineParts};
 pub use tool::{Annotations, CallContext, Check, JsonObject, Progress, Tool, ToolBuilder};

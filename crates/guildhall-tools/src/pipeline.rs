@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use guildhall_core::Ids;
+use guildhall_core::{Clock, Ids};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::FailureShape;
+use crate::idempotency::{Begun, Idempotency};
 use crate::{
-    Budget, CallContext, Caller, Catalog, ErrorKind, JsonObject, Progress, Tool, ToolError, bound,
+    Budget, CallContext, Caller, Catalog, CursorKey, ErrorKind, JsonObject, Progress, Tool,
+    ToolError, bound,
 };
 
 /// Which way a call came in.
@@ -87,16 +89,38 @@ pub struct Failure {
     pub own_payload: bool,
 }
 
+/// What a [`Pipeline`] is made of.
+#[derive(Clone)]
+pub struct PipelineParts {
+    /// Where correlation ids come from.
+    pub ids: Arc<dyn Ids>,
+    /// How idempotency keys age.
+    pub clock: Arc<dyn Clock>,
+    /// What cursors are signed with.
+    pub cursor_key: CursorKey,
+}
+
 /// Runs calls: finds the tool, checks the arguments and the caller, runs it, bounds the result, writes the audit line.
 #[derive(Clone)]
 pub struct Pipeline {
     ids: Arc<dyn Ids>,
+    cursor_key: CursorKey,
+    idempotency: Arc<Idempotency>,
 }
 
 impl Pipeline {
-    /// A pipeline that draws correlation ids from `ids`.
-    pub fn new(ids: Arc<dyn Ids>) -> Self {
-        Self { ids }
+    /// Puts the parts together.
+    pub fn new(parts: PipelineParts) -> Self {
+        let PipelineParts {
+            ids,
+            clock,
+            cursor_key,
+        } = parts;
+        Self {
+            ids,
+            cursor_key,
+            idempotency: Arc::new(Idempotency::new(clock)),
+        }
     }
 
     /// Runs `call` to its answer. Failures are answers; this never fails and never panics.
@@ -107,7 +131,7 @@ impl Pipeline {
         let found = call.catalog.find(name);
         let label = found.map_or("unknown", |(tool, ..)| tool.name());
         let outcome = match found {
-            Some((tool, ..)) => run(tool, call).await,
+            Some((tool, ..)) => self.run(tool, call).await,
             None => Err(unsupported(name, call.catalog, &call.caller)),
         };
         let answer = match outcome {
@@ -120,6 +144,73 @@ impl Pipeline {
         };
         audit(label, door, &principal, &answer, started.elapsed());
         answer
+    }
+
+    async fn run(&self, tool: &Tool, call: Call<'_>) -> Result<(Value, String), ToolError> {
+        if tool.local_only() {
+            return Err(ToolError::bad_arguments(format!(
+                "{} runs only on the agent's machine: use guildhall mcp or guildhall work",
+                tool.name()
+            )));
+        }
+        if !call.caller.may(tool.name(), tool.scope()) {
+            return Err(ToolError::forbidden(format!(
+                "`{}` may not use {}",
+                call.caller.principal,
+                tool.name()
+            )));
+        }
+        let mut arguments = tool.accept(call.arguments)?;
+        let budget = match call.door.budget(&arguments) {
+            // A query that says its own limit has said how much it wants.
+            budget if tool.is_sized_by_limit() && arguments.contains_key("limit") => {
+                budget.raised()
+            }
+            budget => budget,
+        };
+        // How much and from where are not part of what was asked; a cursor goes on with another `max_bytes` too.
+        arguments.remove("max_bytes");
+        let cursor = arguments.remove("cursor");
+        let key = if tool.is_keyed() {
+            arguments.remove("idempotency_key")
+        } else {
+            None
+        };
+        let cursors = self
+            .cursor_key
+            .for_call(&call.caller.principal, tool.name(), &arguments);
+        let mut first = None;
+        if let Some(Value::String(key)) = key {
+            match self
+                .idempotency
+                .begin(&call.caller.principal, tool.name(), &key, &arguments)?
+            {
+                Begun::Again(payload, text) => return Ok((payload, text)),
+                Begun::First(run) => first = Some(run),
+            }
+        }
+        if let Some(cursor) = cursor {
+            arguments.insert("cursor".to_owned(), cursor);
+        }
+        let context = CallContext {
+            caller: call.caller,
+            door: call.door,
+            budget,
+            cursors,
+            cancelled: call.cancelled.clone(),
+            progress: call.progress,
+        };
+        let work = AssertUnwindSafe(async { tool.run(context, arguments).await }).catch_unwind();
+        let result = tokio::select! {
+            biased;
+            result = work => result.unwrap_or_else(|panic| Err(ToolError::internal(describe(panic.as_ref())))),
+            () = call.cancelled.cancelled() => return Err(ToolError::conflict("The call was cancelled")),
+        };
+        let (payload, text) = fitted(result?, budget)?;
+        if let Some(first) = first {
+            first.answer(&payload, &text);
+        }
+        Ok((payload, text))
     }
 
     fn failed(
@@ -157,43 +248,9 @@ impl Pipeline {
     }
 }
 
-async fn run(tool: &Tool, call: Call<'_>) -> Result<(Value, String), ToolError> {
-    if tool.local_only() {
-        return Err(ToolError::bad_arguments(format!(
-            "{} runs only on the agent's machine: use guildhall mcp or guildhall work",
-            tool.name()
-        )));
-    }
-    if !call.caller.may(tool.name(), tool.scope()) {
-        return Err(ToolError::forbidden(format!(
-            "`{}` may not use {}",
-            call.caller.principal,
-            tool.name()
-        )));
-    }
-    let arguments = tool.accept(call.arguments)?;
-    let budget = match call.door.budget(&arguments) {
-        // A query that says its own limit has said how much it wants.
-        budget if tool.is_sized_by_limit() && arguments.contains_key("limit") => budget.raised(),
-        budget => budget,
-    };
-    let context = CallContext {
-        caller: call.caller,
-        door: call.door,
-        budget,
-        cancelled: call.cancelled.clone(),
-        progress: call.progress,
-    };
-    let work = AssertUnwindSafe(async { tool.run(context, arguments).await }).catch_unwind();
-    let result = tokio::select! {
-        biased;
-        result = work => result.unwrap_or_else(|panic| Err(ToolError::internal(describe(panic.as_ref())))),
-        () = call.cancelled.cancelled() => return Err(ToolError::conflict("The call was cancelled")),
-    };
-    let mut payload = match result? {
-        Value::Null => json!({}),
-        payload => payload,
-    };
+/// The result as it leaves, within `budget`.
+fn fitted(result: Value, budget: Budget) -> Result<(Value, String), ToolError> {
+    let mut payload = if result.is_null() { json!({}) } else { result };
     let text = payload.to_string();
     if text.len() <= budget.bytes() {
         return Ok((payload, text));

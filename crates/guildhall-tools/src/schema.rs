@@ -11,17 +11,36 @@ use crate::JsonObject;
 
 /// The schema of a tool's arguments. Unknown arguments are refused, so it says `additionalProperties: false`.
 pub fn of_arguments<T: JsonSchema>() -> JsonObject {
-    let mut schema = generate::<T>();
+    let mut schema = generate::<T>(Nullable::LeftOut);
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     schema
 }
 
 /// The schema of a tool's result.
+///
+/// A value that may be `null` has no `type` in it: several types in one are outside the dialect, and clients check
+/// results against what is said here.
 pub fn of_result<T: JsonSchema>() -> JsonObject {
-    generate::<T>()
+    generate::<T>(Nullable::Untyped)
 }
 
-fn generate<T: JsonSchema>() -> JsonObject {
+/// Adds an argument that the pipeline itself serves.
+pub(crate) fn add_property(schema: &mut JsonObject, name: &str, property: Value) {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert(name.to_owned(), property);
+    }
+}
+
+/// What becomes of "or null".
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Nullable {
+    /// The property is left out to say "none".
+    LeftOut,
+    /// It can be `null`, so its type is not told.
+    Untyped,
+}
+
+fn generate<T: JsonSchema>(nullable: Nullable) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -30,7 +49,7 @@ fn generate<T: JsonSchema>() -> JsonObject {
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value();
-    simplify(&mut schema);
+    simplify(&mut schema, nullable);
     let Value::Object(mut schema) = schema else {
         panic!("the schema of {} is an object", T::schema_name())
     };
@@ -54,9 +73,9 @@ fn generate<T: JsonSchema>() -> JsonObject {
 }
 
 /// Takes out what costs tokens and what one of the large clients refuses.
-fn simplify(schema: &mut Value) {
+fn simplify(schema: &mut Value, nullable: Nullable) {
     match schema {
-        Value::Array(items) => items.iter_mut().for_each(simplify),
+        Value::Array(items) => items.iter_mut().for_each(|item| simplify(item, nullable)),
         Value::Object(object) => {
             // A property may be called "title"; only a schema's own title is a string.
             for key in ["title", "format", "default"] {
@@ -64,29 +83,51 @@ fn simplify(schema: &mut Value) {
                     object.remove(key);
                 }
             }
-            if let Some(Value::Array(types)) = object.get("type") {
-                let single = types.iter().find(|kind| *kind != "null").cloned();
-                object.insert("type".to_owned(), single.unwrap_or(Value::Null));
-            }
-            // `Option<T>` of a T that is not one plain type: keep T. Leaving the property out says "none".
-            if let Some(Value::Array(options)) = object.get("anyOf")
-                && options.len() == 2
-                && let Some(null) = options
-                    .iter()
-                    .position(|option| option.get("type") == Some(&Value::from("null")))
-                && let Some(Value::Object(kept)) = options.get(1 - null).cloned()
-            {
-                object.remove("anyOf");
-                for (key, value) in kept {
-                    object.entry(key).or_insert(value);
-                }
-            }
-            if let Some(Value::Array(options)) = object.get_mut("enum") {
-                options.retain(|option| !option.is_null());
-            }
-            object.values_mut().for_each(simplify);
+            single_type(object, nullable);
+            object
+                .values_mut()
+                .for_each(|value| simplify(value, nullable));
         }
         _ => {}
+    }
+}
+
+/// `Option<T>` as T, or as anything where `null` really comes.
+fn single_type(object: &mut JsonObject, nullable: Nullable) {
+    if let Some(Value::Array(types)) = object.get("type") {
+        let single = types.iter().find(|kind| *kind != "null").cloned();
+        if nullable == Nullable::Untyped {
+            object.retain(|key, _| key == "description");
+            object.entry("description").or_insert_with(|| {
+                format!(
+                    "{} or null",
+                    single.as_ref().and_then(Value::as_str).unwrap_or("value")
+                )
+                .into()
+            });
+            return;
+        }
+        object.insert("type".to_owned(), single.unwrap_or(Value::Null));
+    }
+    let is_null = |option: &Value| option.get("type") == Some(&Value::from("null"));
+    if let Some(Value::Array(options)) = object.get("anyOf")
+        && options.len() == 2
+        && let Some(null) = options.iter().position(is_null)
+        && let Some(Value::Object(kept)) = options.get(1 - null).cloned()
+    {
+        object.remove("anyOf");
+        if nullable == Nullable::Untyped {
+            object
+                .entry("description")
+                .or_insert_with(|| "object or null".into());
+            return;
+        }
+        for (key, value) in kept {
+            object.entry(key).or_insert(value);
+        }
+    }
+    if let Some(Value::Array(options)) = object.get_mut("enum") {
+        options.retain(|option| !option.is_null());
     }
 }
 
@@ -143,6 +184,24 @@ mod tests {
                 },
                 "required": ["issueId", "list"],
                 "additionalProperties": false,
+            })
+        );
+    }
+
+    #[test]
+    fn a_result_that_may_be_null_does_not_say_its_type() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        struct Result {
+            id: String,
+            url: Option<String>,
+        }
+        assert_eq!(
+            Value::Object(of_result::<Result>()),
+            json!({
+                "type": "object",
+                "properties": { "id": { "type": "string" }, "url": { "description": "string or null" } },
+                "required": ["id"],
             })
         );
     }

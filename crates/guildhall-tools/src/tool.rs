@@ -7,10 +7,11 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::bound::Budget;
+use crate::bound::{Budget, MAX_RESULT_BYTES, MCP_RESULT_BYTES};
+use crate::cursor::Cursors;
 use crate::pipeline::Door;
 use crate::validate::ArgumentRules;
 use crate::{Caller, Scope, ToolError, schema};
@@ -54,6 +55,7 @@ pub struct Tool {
     scope: Scope,
     local_only: bool,
     sized_by_limit: bool,
+    keyed: bool,
     input: Arc<JsonObject>,
     output: Arc<JsonObject>,
     check: Option<Check>,
@@ -62,6 +64,10 @@ pub struct Tool {
 }
 
 /// A tool that still lacks its function.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one promise of the tool, made by one word of its builder"
+)]
 pub struct ToolBuilder {
     name: &'static str,
     title: &'static str,
@@ -70,6 +76,8 @@ pub struct ToolBuilder {
     scope: Scope,
     local_only: bool,
     sized_by_limit: bool,
+    bounded: bool,
+    keyed: bool,
     check: Option<Check>,
 }
 
@@ -98,6 +106,8 @@ impl Tool {
             scope: Scope::Any,
             local_only: false,
             sized_by_limit: false,
+            bounded: false,
+            keyed: false,
             check: None,
         }
     }
@@ -130,6 +140,10 @@ impl Tool {
     /// Whether it runs on the agent's machine only. No server door lists such a tool, and a call there is refused.
     pub fn local_only(&self) -> bool {
         self.local_only
+    }
+
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.keyed
     }
 
     pub(crate) fn is_sized_by_limit(&self) -> bool {
@@ -219,6 +233,21 @@ impl ToolBuilder {
         self
     }
 
+    /// Its result may be large: the call may say with `max_bytes` how large.
+    #[must_use]
+    pub const fn bounded(mut self) -> Self {
+        self.bounded = true;
+        self
+    }
+
+    /// It writes, and takes an `idempotency_key`: the same key with the same arguments within 24 hours gives the first
+    /// answer and writes nothing.
+    #[must_use]
+    pub const fn keyed(mut self) -> Self {
+        self.keyed = true;
+        self
+    }
+
     /// Looks at the arguments before the schema does; its message wins.
     #[must_use]
     pub const fn check(mut self, check: Check) -> Self {
@@ -239,7 +268,26 @@ impl ToolBuilder {
         F: Fn(CallContext, A) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
     {
-        let input = Arc::new(schema::of_arguments::<A>());
+        let mut input = schema::of_arguments::<A>();
+        if self.bounded {
+            let about = format!(
+                "Most bytes of the answer; default {MCP_RESULT_BYTES}, at most {MAX_RESULT_BYTES}"
+            );
+            schema::add_property(
+                &mut input,
+                "max_bytes",
+                json!({ "type": "integer", "minimum": 1, "description": about }),
+            );
+        }
+        if self.keyed {
+            let about = "Makes a retry safe: the same key gives the first answer";
+            schema::add_property(
+                &mut input,
+                "idempotency_key",
+                json!({ "type": "string", "description": about }),
+            );
+        }
+        let input = Arc::new(input);
         let output = Arc::new(schema::of_result::<R>());
         let rules = Arc::new(ArgumentRules::compile(&input));
         let function = Arc::new(function);
@@ -263,6 +311,7 @@ impl ToolBuilder {
             scope: self.scope,
             local_only: self.local_only,
             sized_by_limit: self.sized_by_limit,
+            keyed: self.keyed,
             input,
             output,
             check: self.check,
@@ -281,6 +330,8 @@ pub struct CallContext {
     pub door: Door,
     /// How large the result may be. The tool cuts at an item and says how to go on.
     pub budget: Budget,
+    /// Makes and reads the cursors of this call.
+    pub cursors: Cursors,
     /// Cancelled when the client goes away or says so.
     pub cancelled: CancellationToken,
     /// Where to report progress of long work.

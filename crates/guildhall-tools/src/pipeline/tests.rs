@@ -1,4 +1,4 @@
-use guildhall_core::SystemIds;
+use guildhall_core::{SystemClock, SystemIds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use crate::{Annotations, Pack, Scope};
 struct Arguments {
     text: String,
     limit: Option<u32>,
-    max_bytes: Option<u32>,
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -22,6 +21,7 @@ struct Echo {
 fn catalog() -> Catalog {
     let echo = Tool::new("echo", "Echo", "Use it in tests.")
         .read_only()
+        .bounded()
         .sized_by_limit()
         .handler(|context: CallContext, Arguments { text, .. }| async move {
             match text.as_str() {
@@ -62,6 +62,14 @@ fn catalog() -> Catalog {
     .unwrap()
 }
 
+fn pipeline() -> Pipeline {
+    Pipeline::new(PipelineParts {
+        ids: Arc::new(SystemIds),
+        clock: Arc::new(SystemClock),
+        cursor_key: CursorKey::new([1; 32]),
+    })
+}
+
 async fn call_by(principal: &str, tool: &str, arguments: Value, door: Door) -> Answer {
     let catalog = catalog();
     let Value::Object(arguments) = arguments else {
@@ -76,7 +84,7 @@ async fn call_by(principal: &str, tool: &str, arguments: Value, door: Door) -> A
         cancelled: CancellationToken::new(),
         progress: Progress::default(),
     };
-    Pipeline::new(Arc::new(SystemIds)).call(call).await
+    pipeline().call(call).await
 }
 
 async fn call(tool: &str, arguments: Value) -> Answer {
@@ -207,7 +215,7 @@ async fn a_cancelled_call_ends() {
         cancelled: cancelled.clone(),
         progress: Progress::default(),
     };
-    let pipeline = Pipeline::new(Arc::new(SystemIds));
+    let pipeline = pipeline();
     let (answer, ()) = tokio::join!(pipeline.call(call), async { cancelled.cancel() });
     assert_eq!(answer.failure.unwrap().kind, ErrorKind::Conflict);
 }
@@ -224,5 +232,58 @@ fn a_tools_annotations_are_promises_it_makes_once() {
             idempotent: true,
             open_world: false
         }
+    );
+}
+
+#[tokio::test]
+async fn the_same_idempotency_key_gives_the_first_answer_and_runs_once() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&runs);
+    let write = Tool::new("write", "Write", "Use it in tests.")
+        .keyed()
+        .handler(move |_, Arguments { text, .. }| {
+            let run = counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                if text == "fail" && run == 0 {
+                    Err(ToolError::conflict("Not yet"))
+                } else {
+                    Ok(Echo { text, budget: 0 })
+                }
+            }
+        });
+    let catalog = Catalog::mount([Pack::new("test", vec![write])]).unwrap();
+    let pipeline = pipeline();
+    let call = async |principal: &str, text: &str, key: &str| {
+        let Value::Object(arguments) = json!({ "text": text, "idempotency_key": key }) else {
+            unreachable!()
+        };
+        let call = Call {
+            catalog: &catalog,
+            caller: Caller::new(principal.parse().unwrap()),
+            tool: "write",
+            arguments,
+            door: Door::Mcp,
+            cancelled: CancellationToken::new(),
+            progress: Progress::default(),
+        };
+        pipeline.call(call).await
+    };
+    let failed = call("you@example.com", "fail", "k0").await;
+    assert_eq!(failed.failure.unwrap().message, "Not yet");
+    assert_eq!(
+        call("you@example.com", "fail", "k0").await.failure,
+        None,
+        "a failed call may be tried again"
+    );
+    let first = call("you@example.com", "a", "k1").await;
+    assert_eq!(call("you@example.com", "a", "k1").await.text, first.text);
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    let other = call("you@example.com", "b", "k1").await;
+    assert_eq!(other.failure.unwrap().kind, ErrorKind::Conflict);
+    assert_eq!(
+        call("me@example.com", "b", "k1").await.failure,
+        None,
+        "keys belong to one principal"
     );
 }
