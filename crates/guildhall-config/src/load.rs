@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::problem::{Problem, SettingsError};
+use crate::problem::{Position, Problem, SettingsError};
 use crate::reader::Reading;
 use crate::reload::Stamp;
 use crate::yaml::{self, Node, Value};
@@ -29,6 +29,25 @@ pub struct Loaded {
     /// SHA-256 of the file's bytes in hex; of nothing where there is no file.
     pub fingerprint: String,
     pub(crate) stamp: Option<Stamp>,
+}
+
+impl Loaded {
+    /// The error of these settings that reading cannot know of, such as a pack of which there is none.
+    pub fn refusal(
+        &self,
+        path: &str,
+        position: Option<Position>,
+        message: impl Into<String>,
+    ) -> SettingsError {
+        SettingsError {
+            file: self.source.as_deref().map(shown).unwrap_or_default(),
+            problems: vec![Problem {
+                path: path.to_owned(),
+                position,
+                ..Problem::of_file(message)
+            }],
+        }
+    }
 }
 
 impl Settings {

@@ -290,15 +290,23 @@ impl<'n> Fields<'n> {
         chosen
     }
 
-    /// Takes keys that belong to later parts of Guildhall: accepted, and said to be without effect.
-    pub(crate) fn later(&mut self, keys: &[&'static str], reading: &mut Reading<'_>) {
+    /// Takes keys that belong to later parts of Guildhall: accepted, and said to be without effect. Gives those that
+    /// are there.
+    pub(crate) fn later(
+        &mut self,
+        keys: &[&'static str],
+        reading: &mut Reading<'_>,
+    ) -> Vec<(&'static str, Found<'n>)> {
+        let mut given = Vec::new();
         for key in keys {
             let Some(found) = self.take(key, reading) else {
                 continue;
             };
             let message = format!("{} is not used by this version", found.path);
             reading.warn(&found.path, Some(found.node.at), message);
+            given.push((*key, found));
         }
+        given
     }
 
     /// Every key that nobody has taken, with its value; they count as taken from now on.

@@ -77,20 +77,27 @@ pub(crate) fn parse(text: &str, first_line: u32) -> Result<Option<Node>, Problem
 }
 
 fn parse_error(error: &serde_saphyr::Error, first_line: u32) -> Problem {
+    use serde_saphyr::Error;
     let error = error.without_snippet();
-    let text = error.to_string();
-    // The position is in the file, not in the front matter, so the library's own is cut off.
+    // Where the library's text speaks to a programmer, ours speaks to whoever wrote the file.
+    let text = match error {
+        Error::NullIntoString { .. } => "a key must be text".to_owned(),
+        Error::DuplicateMappingKey { .. } => {
+            let text = error.to_string();
+            let end = text.find(", set DuplicateKeyPolicy");
+            text[..end.unwrap_or(text.len())].to_owned()
+        }
+        Error::Budget { breach, .. } => {
+            format!("more than settings may have: {breach:?}")
+        }
+        _ => error.to_string(),
+    };
+    // The position is that in the file, not that in the front matter, so the library's own is cut off.
     let text = text.split(" at line ").next().unwrap_or(&text);
-    // What a programmer could do about a key that stands twice is no use to whoever wrote the file.
-    let text = text
-        .split(", set DuplicateKeyPolicy")
-        .next()
-        .unwrap_or(text);
+    let at = error.location();
     Problem {
         path: String::new(),
-        position: error
-            .location()
-            .map(|location| position(location, first_line)),
+        position: at.map(|location| position(location, first_line)),
         message: format!("workflow_parse_error: {text}"),
         hint: None,
     }
@@ -298,6 +305,23 @@ mod tests {
                 "{problem}"
             );
             assert!(problem.message.len() < 300, "{problem}");
+        }
+    }
+
+    #[test]
+    fn texts_for_programmers_are_replaced() {
+        for (text, expected) in [
+            ("null: 1", "2:1: workflow_parse_error: a key must be text"),
+            (
+                "a: 1\na: 2",
+                "3:1: workflow_parse_error: duplicate mapping key: a",
+            ),
+            (
+                "a: 1\n---\nb: 2",
+                "3:1: workflow_parse_error: more than settings may have: Documents { documents: 2 }",
+            ),
+        ] {
+            assert_eq!(parse(text, 2).unwrap_err().to_string(), expected, "{text}");
         }
     }
 

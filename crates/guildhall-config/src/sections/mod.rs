@@ -2,6 +2,7 @@
 
 pub(crate) mod later;
 pub(crate) mod logging;
+pub(crate) mod options;
 pub(crate) mod server;
 pub(crate) mod tools;
 pub(crate) mod tracker;

@@ -6,10 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::options::{self, OptionValue};
 use super::trackers;
 use crate::problem::Position;
-use crate::reader::{Fields, Found, Reading};
-use crate::secret::{Secret, is_secret_key};
+use crate::reader::{Fields, Reading};
+use crate::secret::Secret;
 use crate::yaml::{Key, Node, Value};
 
 /// The packs named under `tools`.
@@ -35,46 +36,7 @@ pub struct Pack {
 impl Pack {
     /// The option `key`, which is given in the form `snake_case`.
     pub fn option(&self, key: &str) -> Option<&OptionValue> {
-        let humped = crate::reader::camel_case(key);
-        self.options
-            .iter()
-            .find(|(name, _)| name == key || *name == humped)
-            .map(|(_, value)| value)
-    }
-}
-
-/// The value of a pack's option.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OptionValue {
-    /// Came from the environment, or is a secret by its key.
-    Secret(Secret),
-    /// A truth value, a number or a text that stands in the file.
-    Plain(serde_json::Value),
-    /// A list.
-    List(Vec<OptionValue>),
-    /// A map, in the order of the file.
-    Map(Vec<(String, OptionValue)>),
-}
-
-impl OptionValue {
-    /// The text, whether secret or not.
-    pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Secret(secret) => Some(secret.expose()),
-            Self::Plain(value) => value.as_str(),
-            Self::List(_) | Self::Map(_) => None,
-        }
-    }
-}
-
-impl Serialize for OptionValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Secret(secret) => secret.serialize(serializer),
-            Self::Plain(value) => value.serialize(serializer),
-            Self::List(items) => items.serialize(serializer),
-            Self::Map(entries) => Options(entries).serialize(serializer),
-        }
+        options::find(&self.options, key)
     }
 }
 
@@ -124,7 +86,7 @@ impl Tools {
             tools.packs.push(Pack {
                 name: key.name.clone(),
                 at: key.at,
-                options: options(&path, entries, reading),
+                options: options::read(&path, entries, reading),
             });
         }
         tools
@@ -175,78 +137,16 @@ fn refuse_options(path: &str, pack: &str, entries: &[(Key, Node)], reading: &mut
     }
 }
 
-/// The options as they are handed to the pack: a text that is `$NAME` is that variable's value.
-fn options(
-    path: &str,
-    entries: &[(Key, Node)],
-    reading: &mut Reading<'_>,
-) -> Vec<(String, OptionValue)> {
-    let mut options = Vec::new();
-    for (key, node) in entries {
-        let found = Found {
-            path: format!("{path}.{}", key.name),
-            node,
-        };
-        let value = match &node.value {
-            // Paths have references of their own; the pack's typed options hold them resolved.
-            Value::Text(_) if path == "tools.local" => Some(OptionValue::Plain(node.to_json())),
-            _ => option(&found, is_secret_key(&key.name), reading),
-        };
-        options.extend(value.map(|value| (key.name.clone(), value)));
-    }
-    options
-}
-
-/// One option, or `None` for nothing. `secret` says that texts in it are secrets, going by the keys above it.
-fn option(found: &Found<'_>, secret: bool, reading: &mut Reading<'_>) -> Option<OptionValue> {
-    let inner = |path: String, node| Found { path, node };
-    Some(match &found.node.value {
-        Value::Null => return None,
-        Value::Text(text) if secret || text.starts_with('$') || text.starts_with("op://") => {
-            OptionValue::Secret(reading.secret(found, text)?)
-        }
-        Value::List(items) => OptionValue::List(
-            items
-                .iter()
-                .enumerate()
-                .map(|(index, node)| inner(format!("{}[{index}]", found.path), node))
-                .filter_map(|item| option(&item, secret, reading))
-                .collect(),
-        ),
-        Value::Map(entries) => OptionValue::Map(
-            entries
-                .iter()
-                .filter_map(|(key, node)| {
-                    let item = inner(format!("{}.{}", found.path, key.name), node);
-                    let secret = secret || is_secret_key(&key.name) || key.name == "headers";
-                    Some((key.name.clone(), option(&item, secret, reading)?))
-                })
-                .collect(),
-        ),
-        Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
-            OptionValue::Plain(found.node.to_json())
-        }
-    })
-}
-
 impl Serialize for Tools {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.packs.len()))?;
         for pack in &self.packs {
             match &self.local {
                 Some(local) if pack.name == "local" => map.serialize_entry(&pack.name, local)?,
-                _ => map.serialize_entry(&pack.name, &Options(&pack.options))?,
+                _ => map.serialize_entry(&pack.name, &options::Shown(&pack.options))?,
             }
         }
         map.end()
-    }
-}
-
-struct Options<'a>(&'a [(String, OptionValue)]);
-
-impl Serialize for Options<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
 }
 

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::later;
+use super::options::{self, OptionValue};
 use super::tracker::TrackerChoice;
 use crate::problem::Position;
 use crate::reader::{Fields, Found, Reading, suggest, wrong};
@@ -93,6 +94,9 @@ pub struct Tracker {
     #[schemars(default, schema_with = "issues_schema")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issues: Option<Vec<Issue>>,
+    /// The provider's other keys, in the form `snake_case`, as they were written; secrets are resolved.
+    #[serde(skip)]
+    pub options: Vec<(String, OptionValue)>,
 }
 
 /// A folder of issues as Markdown files.
@@ -139,6 +143,7 @@ impl Tracker {
             path,
             id_prefix,
             issues: (provider == Provider::Memory).then(Vec::new),
+            options: Vec::new(),
         }
     }
 
@@ -170,7 +175,14 @@ impl Tracker {
                 tracker.id_prefix = id_prefix(&mut fields, reading).or(tracker.id_prefix);
             }
             Provider::Memory => tracker.issues = Some(issues(&mut fields, reading)),
-            _ => fields.later(&later::tracker_keys(provider), reading),
+            _ => {
+                for (key, found) in fields.later(&later::tracker_keys(provider), reading) {
+                    let value = options::option(key, &found, reading);
+                    tracker
+                        .options
+                        .extend(value.map(|value| (key.to_owned(), value)));
+                }
+            }
         }
         fields.finish(reading);
         Some(tracker)

@@ -261,6 +261,10 @@ fn a_file_of_the_original_loads_and_what_has_no_effect_is_said() {
             .iter()
             .all(|warning| warning.position.is_some())
     );
+    let options = &loaded.settings.active_tracker().options;
+    let keys: Vec<_> = options.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["base_url", "email", "project_keys", "issue_type"]);
+    assert_eq!(options[1].1.as_text(), Some("ada@example.com"));
 }
 
 #[test]
@@ -348,5 +352,18 @@ fn paths_are_relative_to_the_file_and_not_to_the_workspace() {
     assert_eq!(
         loaded.settings.board().path,
         folder.path().join("conf/.guildhall/board")
+    );
+}
+
+#[test]
+fn what_only_the_catalog_knows_is_refused_with_its_place() {
+    let loaded = Folder::with("---\ntools:\n  acme: {}\n---\n")
+        .load()
+        .unwrap();
+    let pack = loaded.settings.tools.pack("acme").unwrap();
+    let error = loaded.refusal("tools.acme", Some(pack.at), "unsupported tool pack: acme");
+    assert_eq!(
+        error.to_string(),
+        "WORKFLOW.md:3:3: unsupported tool pack: acme"
     );
 }

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+mod docs;
 mod invalid;
 mod load;
 mod reload;
+mod robust;
 mod schema;
 mod secrets;
 mod show;
