@@ -72,22 +72,22 @@ mod tests {
             _ => None,
         };
         for (written, expected) in [
-            ("board", Some("/work/board")),
-            ("./a/../board", Some("/work/./a/../board")),
+            ("board", Some("/srv/app/board")),
+            ("./a/../board", Some("/srv/app/./a/../board")),
             ("/abs/board", Some("/abs/board")),
             ("~", Some("/home/ada/")),
             ("~/board", Some("/home/ada/board")),
-            ("~bob/board", Some("/work/~bob/board")),
+            ("~bob/board", Some("/srv/app/~bob/board")),
             ("$BOARDS/${NAME}-1", Some("/srv/boards/web-1")),
-            ("${UNSET}board", Some("/work/board")),
-            ("a$1b$", Some("/work/a$1b$")),
-            ("${not a name}", Some("/work/${not a name}")),
+            ("${UNSET}board", Some("/srv/app/board")),
+            ("a$1b$", Some("/srv/app/a$1b$")),
+            ("${not a name}", Some("/srv/app/${not a name}")),
             ("$UNSET", None),
             ("  ", None),
             ("", None),
         ] {
             assert_eq!(
-                resolve(written, Path::new("/work"), &env),
+                resolve(written, Path::new("/srv/app"), &env),
                 expected.map(PathBuf::from),
                 "{written:?}"
             );
@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn without_a_home_the_tilde_is_a_name() {
         assert_eq!(
-            resolve("~/board", Path::new("/work"), &|_| None),
-            Some(PathBuf::from("/work/~/board"))
+            resolve("~/board", Path::new("/srv/app"), &|_| None),
+            Some(PathBuf::from("/srv/app/~/board"))
         );
     }
 }

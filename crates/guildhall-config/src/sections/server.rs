@@ -23,9 +23,6 @@ pub struct Server {
     /// The longest request body, in bytes.
     #[schemars(range(min = 1024, max = 1_073_741_824))]
     pub max_request_bytes: usize,
-    /// The deepest JSON in a request, in levels.
-    #[schemars(range(min = 16, max = 512))]
-    pub max_json_depth: usize,
 }
 
 impl Default for Server {
@@ -37,7 +34,6 @@ impl Default for Server {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_request_bytes: 8 << 20,
-            max_json_depth: 64,
         }
     }
 }
@@ -58,8 +54,6 @@ impl Server {
             checked("allowed_origins", is_origin, ORIGIN, &mut fields, reading);
         let bytes = fields.whole("max_request_bytes", &(1 << 10..=1 << 30), reading);
         server.max_request_bytes = bytes.unwrap_or(server.max_request_bytes);
-        let depth = fields.whole("max_json_depth", &(16..=512), reading);
-        server.max_json_depth = depth.unwrap_or(server.max_json_depth);
         fields.later(&super::later::SERVER_KEYS.map(|(key, _)| key), reading);
         fields.finish(reading);
         server

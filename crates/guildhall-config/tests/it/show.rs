@@ -8,7 +8,7 @@ use crate::Folder;
 
 #[test]
 fn the_defaults_are_shown_as_such() {
-    let yaml = Settings::defaults(Path::new("/work")).show_yaml(Path::new("/work"));
+    let yaml = Settings::defaults(Path::new("/srv/app")).show_yaml(Path::new("/srv/app"));
     insta::assert_snapshot!(yaml);
 }
 
