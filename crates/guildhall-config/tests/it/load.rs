@@ -293,6 +293,11 @@ fn a_file_that_was_named_must_exist_and_be_a_file() {
         load("folder/x/y.md"),
         format!("missing_workflow_file: {} ENOTDIR", path("folder/x/y.md"))
     );
+    #[cfg(unix)]
+    assert_eq!(
+        load("/dev/null"),
+        "missing_workflow_file: /dev/null not a regular file"
+    );
     folder.write("big.md", &"x".repeat((4 << 20) + 1));
     assert_eq!(
         load("big.md"),
