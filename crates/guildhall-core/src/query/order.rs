@@ -77,10 +77,10 @@ pub fn compare(a: Option<FieldRef<'_>>, b: Option<FieldRef<'_>>, descending: boo
 }
 
 /// A row that a sort holds: the key it mostly compares by, read once, and its place among the rows that matched.
-pub(super) struct Candidate<'a, R: ?Sized> {
+struct Candidate<'a, R: ?Sized> {
     key: SortKey<'a>,
     place: usize,
-    pub(super) row: &'a R,
+    row: &'a R,
 }
 
 /// The first rows in the order of `keys`, `keep` at most, picked without holding or sorting many more than that.
@@ -98,13 +98,13 @@ pub(super) struct Sorter<'q, 'a, R: ?Sized> {
 }
 
 impl<'q, 'a, R: Record + ?Sized> Sorter<'q, 'a, R> {
-    /// A sorter by at least one key, or `None` where there is nothing to sort by or nothing to keep.
+    /// A sorter that keeps at least one row, or `None` where there is no key to sort by.
     pub(super) fn new(keys: &'q [OrderKey], keep: usize) -> Option<Self> {
         let (first, others) = keys.split_first()?;
-        (keep > 0).then(|| Self {
+        Some(Self {
             first,
             others,
-            keep,
+            keep: keep.max(1),
             rows: Vec::new(),
             worst: None,
             pushed: 0,
