@@ -1015,6 +1015,10 @@ fn ids_that_a_filter_pins_are_looked_up() {
             json!({"or": [eq("id", json!("A-2")), eq("id", json!("A-1"))]}),
             Some(("id", vec!["A-1", "A-2"])),
         ),
+        (
+            json!({"or": [eq("id", json!("A-1")), eq("id", json!("A-1"))]}),
+            Some(("id", vec!["A-1"])),
+        ),
         (json!({"or": [eq("id", json!("A-2")), state]}), None),
         (
             json!({"or": [eq("id", json!("A-2")), eq("identifier", json!("A-1"))]}),
