@@ -1,9 +1,12 @@
 //! One tracker item, in the form every tracker is converted to at its edge.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind of state an issue is in, whatever its tracker calls the state itself.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum StateType {
     /// Not planned yet; also what an unknown state name counts as.
@@ -67,7 +70,7 @@ impl StateType {
 ///
 /// Serialises with the keys and order of every tool that returns `{ "issue": ... }`; a value the tracker does not have
 /// is `null`, never left out, so that a caller can rely on the keys.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Issue {
     /// The id that tools take: `BOARD-7`, `10042`, `C01:1700000000.000100`.

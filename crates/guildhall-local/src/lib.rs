@@ -21,4 +21,4 @@ mod watch;
 pub use board::{Board, BoardOptions, IssueFile, Limits, NewIssue};
 pub use error::BoardError;
 pub use id::IdPrefix;
-pub use snapshot::{Entry, Skipped, Snapshot};
+pub use snapshot::{Entry, Skipped, Snapshot, origin};

@@ -1,12 +1,13 @@
 //! What a board held at one moment, shared and never changed.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use guildhall_core::clock::rfc3339_millis;
 use guildhall_core::query::{FieldRef, Record};
 use guildhall_core::{Issue, StateType};
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::dir::Stamp;
 use crate::format::{IssueText, trim};
@@ -83,6 +84,11 @@ impl Entry {
     /// The id, which is also the identifier: `BOARD-7`.
     pub fn id(&self) -> &str {
         self.part(0..1)
+    }
+
+    /// Where it stands among the board's issues.
+    pub fn order(&self) -> impl Ord + Copy + use<> {
+        self.key
     }
 
     /// The title, or the id where the file gives none.
@@ -178,9 +184,18 @@ impl Record for Entry {
             "createdAt" => FieldRef::Text(self.created_at()),
             "updatedAt" => FieldRef::Text(self.updated_at()),
             "comments" => FieldRef::Texts(self.comments()),
+            "origin" => FieldRef::Json(origin()),
             _ => return None,
         })
     }
+}
+
+/// Where the text of every issue of a board comes from: files that anybody with the directory can write, so its author
+/// is not known and not trusted.
+pub fn origin() -> &'static Value {
+    static ORIGIN: LazyLock<Value> =
+        LazyLock::new(|| json!({ "tracker": "local", "author": null, "trusted": false }));
+    &ORIGIN
 }
 
 fn normal_labels(labels: &[String]) -> Vec<String> {

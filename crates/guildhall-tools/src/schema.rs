@@ -20,8 +20,35 @@ pub fn of_arguments<T: JsonSchema>() -> JsonObject {
 ///
 /// A value that may be `null` has no `type` in it: several types in one are outside the dialect, and clients check
 /// results against what is said here.
+///
+/// Only the result's own keys are described: what an issue or a commit is need not be told again by every tool.
 pub fn of_result<T: JsonSchema>() -> JsonObject {
-    generate::<T>(Nullable::Untyped)
+    let mut schema = generate::<T>(Nullable::Untyped);
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            property
+                .iter_mut()
+                .filter(|(key, _)| *key != "description")
+                .for_each(|(_, part)| undescribe(part));
+        }
+    }
+    schema
+}
+
+fn undescribe(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(undescribe),
+        Value::Object(object) => {
+            // A schema without a type has nothing else to say.
+            if object.contains_key("type")
+                && object.get("description").is_some_and(Value::is_string)
+            {
+                object.remove("description");
+            }
+            object.values_mut().for_each(undescribe);
+        }
+        _ => {}
+    }
 }
 
 /// Adds an argument that the pipeline itself serves.
@@ -84,6 +111,7 @@ fn simplify(schema: &mut Value, nullable: Nullable) {
                 }
             }
             single_type(object, nullable);
+            constants_as_enum(object);
             object
                 .values_mut()
                 .for_each(|value| simplify(value, nullable));
@@ -92,19 +120,30 @@ fn simplify(schema: &mut Value, nullable: Nullable) {
     }
 }
 
+/// A choice between constants, which is how an enum with documented variants comes out, as one `enum`.
+fn constants_as_enum(object: &mut JsonObject) {
+    let Some(Value::Array(options)) = object.get("oneOf") else {
+        return;
+    };
+    let constants: Option<Vec<Value>> = options
+        .iter()
+        .map(|option| option.get("const").cloned())
+        .collect();
+    if let Some(constants) = constants {
+        object.remove("oneOf");
+        object.insert("type".to_owned(), Value::from("string"));
+        object.insert("enum".to_owned(), Value::Array(constants));
+    }
+}
+
 /// `Option<T>` as T, or as anything where `null` really comes.
 fn single_type(object: &mut JsonObject, nullable: Nullable) {
     if let Some(Value::Array(types)) = object.get("type") {
         let single = types.iter().find(|kind| *kind != "null").cloned();
         if nullable == Nullable::Untyped {
-            object.retain(|key, _| key == "description");
-            object.entry("description").or_insert_with(|| {
-                format!(
-                    "{} or null",
-                    single.as_ref().and_then(Value::as_str).unwrap_or("value")
-                )
-                .into()
-            });
+            object.clear();
+            let kind = single.as_ref().and_then(Value::as_str).unwrap_or("value");
+            object.insert("description".to_owned(), format!("{kind} or null").into());
             return;
         }
         object.insert("type".to_owned(), single.unwrap_or(Value::Null));
@@ -155,7 +194,9 @@ mod tests {
     #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     enum Kind {
+        /// The first
         One,
+        /// The second
         Two,
     }
 

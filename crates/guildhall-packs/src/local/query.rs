@@ -1,0 +1,203 @@
+//! `local_query`: the read-only query language over the board.
+
+use guildhall_core::query::{Envelope, Shape};
+use guildhall_local::{Board, Entry, Snapshot};
+use guildhall_tools::{CallContext, JsonObject, Tool, ToolError, json_len};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::on_board;
+
+/// The fields of a row where `select` is not given (Lorenz page, "local pack").
+const DEFAULT_SELECT: [&str; 5] = ["id", "title", "state", "stateType", "labels"];
+
+/// The part of the budget that `skipped` may take: a board full of broken files must not push its rows out.
+const SKIPPED_SHARE: usize = 4;
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "the query language reads them from the arguments itself; this is their schema"
+)]
+struct Arguments {
+    /// {field, op, value} or {and|or: [...]} or {not: ...}; op: eq ne lt lte gt gte in nin contains (ci: true) exists
+    r#where: Option<Map<String, Value>>,
+    /// Fields: id identifier title description state stateType labels createdAt updatedAt comments origin
+    select: Option<Vec<String>>,
+    /// [{field, dir: asc|desc}]
+    order_by: Option<Vec<Map<String, Value>>>,
+    /// Default 100, at most 1000
+    limit: Option<u64>,
+    /// Rows to skip
+    offset: Option<u64>,
+    /// Only the total
+    count: Option<bool>,
+    /// Count per value of this field
+    group_by: Option<String>,
+}
+
+/// The arguments as they came: the query language reads them itself, with messages of its own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct Query(#[schemars(with = "Arguments")] JsonObject);
+
+#[derive(JsonSchema, Serialize)]
+struct Answer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<Vec<JsonObject>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<JsonObject>>,
+    /// Matches before paging
+    total: usize,
+    /// Files that cannot be read as issues
+    skipped: Vec<Skipped>,
+    /// All of them, where not all fit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_total: Option<usize>,
+    /// `offset` to read on, where not all rows fit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct Skipped {
+    id: String,
+    error: String,
+}
+
+pub(super) fn tool(board: Board) -> Tool {
+    Tool::new(
+        "local_query",
+        "Query issues",
+        "Find, filter, sort or count issues of the local board. Use it to choose work or to look for duplicates; select \
+         only the fields you need.",
+    )
+    .read_only()
+    .bounded()
+    .sized_by_limit()
+    .check(check)
+    .handler(move |context: CallContext, Query(arguments)| {
+        let board = board.clone();
+        async move {
+            let envelope = parse(&arguments)?;
+            let budget = context.budget.bytes();
+            on_board(&board, move |board| Ok(answer(&envelope, &*board.snapshot()?, budget))).await
+        }
+    })
+}
+
+/// The messages of the query language are given letter for letter, so they come before the schema's.
+fn check(arguments: &JsonObject) -> Result<(), ToolError> {
+    parse(arguments).map(drop)
+}
+
+fn parse(arguments: &JsonObject) -> Result<Envelope, ToolError> {
+    Envelope::parse(arguments).map_err(|error| ToolError::bad_arguments(error.to_string()))
+}
+
+fn answer(query: &Envelope, board: &Snapshot, budget: usize) -> Answer {
+    // A board's identifier is its id, so a filter on either is a look-up.
+    match query.lookup() {
+        Some(lookup) => {
+            let mut found: Vec<&Entry> = lookup
+                .values
+                .iter()
+                .filter_map(|id| board.get(id))
+                .collect();
+            found.sort_by_key(|entry| entry.order());
+            run(query, found.into_iter(), board, budget)
+        }
+        None => run(query, board.iter(), board, budget),
+    }
+}
+
+fn run<'a>(
+    query: &Envelope,
+    entries: impl Iterator<Item = &'a Entry>,
+    board: &Snapshot,
+    budget: usize,
+) -> Answer {
+    let mut answer = Answer {
+        rows: None,
+        groups: None,
+        total: 0,
+        skipped: Vec::new(),
+        skipped_total: None,
+        // Counted at their full length while it is not known whether they will be there.
+        next_offset: Some(usize::MAX),
+    };
+    let mut room = budget.saturating_sub(
+        json_len(&answer) + r#","rows":[],"skipped_total":18446744073709551615"#.len(),
+    );
+    room -= fill_skipped(&mut answer, board, room / SKIPPED_SHARE);
+    answer.next_offset = None;
+    match query.shape() {
+        Shape::Count => answer.total = query.count(entries),
+        Shape::Groups(field) => {
+            let groups = query.groups(field, entries);
+            answer.total = groups.total;
+            let objects = groups.groups.iter().map(|group| {
+                Map::from_iter([
+                    ("value".to_owned(), group.value.clone()),
+                    ("count".to_owned(), group.count.into()),
+                ])
+            });
+            let shown = fill(objects, room);
+            if shown.len() < groups.groups.len() {
+                answer.next_offset = Some(query.offset() + shown.len());
+            }
+            answer.groups = Some(shown);
+        }
+        Shape::Rows => {
+            let page = query.run(entries);
+            answer.total = page.total;
+            let shown = fill(
+                page.rows
+                    .iter()
+                    .map(|entry| query.project(*entry, &DEFAULT_SELECT)),
+                room,
+            );
+            if shown.len() < page.rows.len() {
+                answer.next_offset = Some(query.offset() + shown.len());
+            }
+            answer.rows = Some(shown);
+        }
+    }
+    answer
+}
+
+/// As many of `objects` as fit `room`, at least one: paging must end. One that alone is too large is cut by the pipeline.
+fn fill(objects: impl Iterator<Item = JsonObject>, mut room: usize) -> Vec<JsonObject> {
+    let mut shown = Vec::new();
+    for object in objects {
+        let size = json_len(&object) + 1;
+        if size > room && !shown.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(size);
+        shown.push(object);
+    }
+    shown
+}
+
+/// Puts as much of the board's skipped files into `answer` as fits `room`, and says how large that is.
+fn fill_skipped(answer: &mut Answer, board: &Snapshot, room: usize) -> usize {
+    let all = board.skipped();
+    let count = all.len();
+    let mut used = 0;
+    for file in all {
+        let file = Skipped {
+            id: file.id,
+            error: file.error,
+        };
+        let size = json_len(&file) + 1;
+        if used + size > room {
+            answer.skipped_total = Some(count);
+            break;
+        }
+        used += size;
+        answer.skipped.push(file);
+    }
+    used
+}
