@@ -41,7 +41,9 @@ fn forbidden() -> Vec<String> {
         ["files.pythonhosted", ".org"],
         ["pypi", ".org"],
         ["deb.debian", ".org"],
-        ["/work", "/"],
+        ["/work", "/main"],
+        ["/work", "/shared"],
+        ["/work", "/.library"],
         ["/root", "/"],
         ["/opt", "/wheels"],
     ]

@@ -12,15 +12,18 @@
 mod load;
 mod servers;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
+use guildhall_testing::{Guildhall, Server};
 use load::{Figures, Request};
-use servers::{Answers, Running};
+use servers::Answers;
 
 const ROUNDS: usize = 5;
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -87,17 +90,19 @@ async fn compare() -> Result<()> {
         .context(
             "Set GUILDHALL_BENCH_PROGRAM to a released `guildhall`, or run `cargo xtask bench mcp`",
         )?;
-    let scratch = tempfile::tempdir()?;
-    let guildhall = Running::guildhall(&program, scratch.path())?;
+    let guildhall = Guildhall::start_with(program, &["--demo"]);
+    let token = guildhall.token();
     let cases = cases();
 
-    let answers = record(&guildhall, &cases).await?;
-    let file = scratch.path().join("answers.json");
+    let answers = record(guildhall.address(), &token, &cases).await?;
+    let file = guildhall.scratch().join("answers.json");
     std::fs::write(&file, serde_json::to_vec(&answers)?)?;
+    let rmcp = ourselves("serve-rmcp", &file)?;
+    let axum = ourselves("serve-axum", &file)?;
     let servers = [
-        guildhall,
-        Running::ourselves("rmcp", "serve-rmcp", &file)?,
-        Running::ourselves("axum", "serve-axum", &file)?,
+        ("guildhall", guildhall.address()),
+        ("rmcp", rmcp.address()),
+        ("axum", axum.address()),
     ];
 
     println!(
@@ -108,10 +113,10 @@ async fn compare() -> Result<()> {
     for case in &cases {
         let mut rounds: Vec<Vec<Figures>> = servers.iter().map(|_| Vec::new()).collect();
         for _ in 0..ROUNDS {
-            for (server, figures) in servers.iter().zip(&mut rounds) {
-                let request = request(server, case)?;
-                load::run(server.address, &request, WARM_UP).await?;
-                figures.push(load::run(server.address, &request, MEASURED).await?);
+            for ((_, address), figures) in servers.iter().zip(&mut rounds) {
+                let request = request(*address, &token, case)?;
+                load::run(*address, &request, WARM_UP).await?;
+                figures.push(load::run(*address, &request, MEASURED).await?);
             }
         }
         print(case, &servers, &rounds);
@@ -119,11 +124,17 @@ async fn compare() -> Result<()> {
     Ok(())
 }
 
+/// This very program as one of the servers that Guildhall is compared with.
+fn ourselves(task: &str, answers: &Path) -> Result<Server> {
+    let mut command = Command::new(std::env::current_exe()?);
+    Ok(Server::start(command.arg(task).arg(answers)))
+}
+
 /// What Guildhall answers to each case, for the others to answer the same.
-async fn record(guildhall: &Running, cases: &[Case; 2]) -> Result<Answers> {
+async fn record(guildhall: SocketAddr, token: &str, cases: &[Case; 2]) -> Result<Answers> {
     let mut bodies = Vec::new();
     for case in cases {
-        let body = load::once(guildhall.address, &request(guildhall, case)?).await?;
+        let body = load::once(guildhall, &request(guildhall, token, case)?).await?;
         let answer: Value = serde_json::from_slice(&body)
             .with_context(|| format!("{} was not answered with JSON", case.name))?;
         anyhow::ensure!(
@@ -137,14 +148,14 @@ async fn record(guildhall: &Running, cases: &[Case; 2]) -> Result<Answers> {
     Ok(Answers { list, call })
 }
 
-fn request(server: &Running, case: &Case) -> Result<Request> {
+fn request(address: SocketAddr, token: &str, case: &Case) -> Result<Request> {
     let mut headers = HeaderMap::new();
     let mut set = |name: &'static str, value: &str| -> Result<()> {
         headers.insert(name, HeaderValue::from_str(value)?);
         Ok(())
     };
-    set("host", &server.address.to_string())?;
-    set("authorization", &format!("Bearer {}", server.token))?;
+    set("host", &address.to_string())?;
+    set("authorization", &format!("Bearer {token}"))?;
     set("content-type", "application/json")?;
     set("accept", "application/json, text/event-stream")?;
     set("mcp-protocol-version", REVISION)?;
@@ -159,7 +170,7 @@ fn request(server: &Running, case: &Case) -> Result<Request> {
     })
 }
 
-fn print(case: &Case, servers: &[Running; 3], rounds: &[Vec<Figures>]) {
+fn print(case: &Case, servers: &[(&str, SocketAddr); 3], rounds: &[Vec<Figures>]) {
     let median = |server: usize, of: fn(&Figures) -> f64| {
         let mut values: Vec<f64> = rounds[server].iter().map(of).collect();
         values.sort_by(f64::total_cmp);
@@ -170,7 +181,7 @@ fn print(case: &Case, servers: &[Running; 3], rounds: &[Vec<Figures>]) {
         "{:<12}{:>12}{:>10}{:>10}{:>16}",
         case.name, "requests/s", "p50 ms", "p99 ms", "guildhall is"
     );
-    for (number, server) in servers.iter().enumerate() {
+    for (number, (name, _)) in servers.iter().enumerate() {
         let ratio = if number == 0 {
             String::new()
         } else {
@@ -181,7 +192,7 @@ fn print(case: &Case, servers: &[Running; 3], rounds: &[Vec<Figures>]) {
         };
         println!(
             "  {:<10}{:>12.0}{:>10.2}{:>10.2}{:>16}",
-            server.name,
+            name,
             median(number, rate),
             median(number, |figures| figures.p50_ms),
             median(number, |figures| figures.p99_ms),

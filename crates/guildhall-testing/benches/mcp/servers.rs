@@ -1,13 +1,11 @@
-//! The three servers that are compared, each a process of its own.
+//! The two servers that Guildhall is compared with.
 
 use std::convert::Infallible;
-use std::io::{BufRead, BufReader, Write};
-use std::net::SocketAddr;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use axum::Router;
 use axum::routing::post;
 use axum::serve::ListenerExt;
@@ -25,91 +23,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-/// The bodies that Guildhall answered, for the other two to answer the same.
+/// The bodies that Guildhall answered, for these two to answer the same.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Answers {
     pub(crate) list: String,
     pub(crate) call: String,
-}
-
-/// A server under measurement; stopped when dropped.
-pub(crate) struct Running {
-    pub(crate) name: &'static str,
-    pub(crate) address: SocketAddr,
-    pub(crate) token: String,
-    process: Child,
-}
-
-impl Running {
-    /// The released program with a board of ten issues in `scratch`.
-    pub(crate) fn guildhall(program: &Path, scratch: &Path) -> Result<Self> {
-        let workspace = scratch.join("workspace");
-        let data = scratch.join("data");
-        std::fs::create_dir_all(&workspace)?;
-        let mut command = Command::new(program);
-        command
-            .arg("up")
-            .arg(&workspace)
-            .args(["--demo", "--port", "0", "--data-dir"])
-            .arg(&data)
-            .current_dir(&workspace);
-        let mut running = Self::start("guildhall", &mut command)?;
-        let token = std::fs::read_to_string(data.join("owner.token"))
-            .context("The server made no owner's token")?;
-        token.trim().clone_into(&mut running.token);
-        Ok(running)
-    }
-
-    /// This very program as one of the other two servers.
-    pub(crate) fn ourselves(name: &'static str, task: &str, answers: &Path) -> Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg(task).arg(answers);
-        Self::start(name, &mut command)
-    }
-
-    /// Starts a server and waits until it has printed the URL at which it listens.
-    fn start(name: &'static str, command: &mut Command) -> Result<Self> {
-        let mut process = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("Could not start {name}"))?;
-        let stdout = process.stdout.take().expect("standard output is piped");
-        let mut lines = BufReader::new(stdout).lines();
-        let address = loop {
-            let Some(line) = lines.next().transpose()? else {
-                process.wait()?;
-                bail!("{name} ended before it said where it listens");
-            };
-            if let Some(address) = address_in(&line) {
-                break address;
-            }
-        };
-        // Whatever else it prints is read, so that it never waits for us.
-        std::thread::spawn(move || lines.for_each(drop));
-        Ok(Self {
-            name,
-            address,
-            token: "none".to_owned(),
-            process,
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.process.kill().ok();
-        self.process.wait().ok();
-    }
-}
-
-/// The address in the first `http://` URL of a line.
-fn address_in(line: &str) -> Option<SocketAddr> {
-    let (_, rest) = line.split_once("http://")?;
-    let end = rest
-        .find(|char: char| !(char.is_ascii_alphanumeric() || ".:[]".contains(char)))
-        .unwrap_or(rest.len());
-    rest[..end].parse().ok()
 }
 
 /// Guildhall's tools and results behind the bare SDK.
