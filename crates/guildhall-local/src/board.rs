@@ -30,6 +30,9 @@ pub struct BoardOptions {
     pub limits: Limits,
     /// How long a write waits for another process that is writing.
     pub lock_patience: Duration,
+    /// Whether to rely on the operating system's notifications. Without them, as on file systems that do not tell of
+    /// every change, each answer looks at the times of every file.
+    pub watch: bool,
 }
 
 impl BoardOptions {
@@ -40,6 +43,7 @@ impl BoardOptions {
             id_prefix: IdPrefix::default(),
             limits: Limits::default(),
             lock_patience: Duration::from_secs(10),
+            watch: true,
         }
     }
 }
@@ -134,11 +138,7 @@ impl Board {
         index::check(&options.dir)?;
         let path = dir::resolve(&options.dir)
             .map_err(|error| BoardError::io("find the board directory", &error))?;
-        let index = Index::new(
-            path.clone(),
-            options.id_prefix.clone(),
-            options.limits.clone(),
-        );
+        let index = Index::new(path.clone(), &options);
         let board = Self {
             shared: Arc::new(Shared {
                 options,

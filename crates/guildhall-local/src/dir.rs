@@ -96,10 +96,11 @@ impl From<io::Error> for ReadError {
 }
 
 /// What a directory holds of a board.
-#[derive(Default)]
 pub(crate) struct Listing {
     /// Everything named like an issue, whatever it is.
     pub(crate) issues: Vec<Key>,
+    /// Whether the directory itself told that each of these is a regular file.
+    pub(crate) all_files: bool,
     /// Names like an issue's, but of too large a number.
     pub(crate) too_large: Vec<String>,
     /// Temporary files of this program.
@@ -144,12 +145,20 @@ impl BoardDir {
 
     /// Reads the names in the directory.
     pub(crate) fn list(&self, prefix: &IdPrefix) -> io::Result<Listing> {
-        let mut listing = Listing::default();
+        let mut listing = Listing {
+            issues: Vec::new(),
+            all_files: true,
+            too_large: Vec::new(),
+            temps: Vec::new(),
+        };
         for entry in rustix::fs::Dir::read_from(&self.handle)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             match prefix.file(name) {
-                Some(Name::Issue(key)) => listing.issues.push(key),
+                Some(Name::Issue(key)) => {
+                    listing.all_files &= entry.file_type() == FileType::RegularFile;
+                    listing.issues.push(key);
+                }
                 Some(Name::TooLarge) => listing.too_large.push(shortened(name)),
                 None => {
                     if let Ok(name) = std::str::from_utf8(name)
@@ -179,10 +188,14 @@ impl BoardDir {
     pub(crate) fn read(&self, name: &str, max: u64) -> Result<Option<FileRead>, ReadError> {
         // Opening a device can do things, so what is no file is not opened at all.
         match self.stamp(name)? {
-            None => return Ok(None),
-            Some(stamp) if stamp.kind != Kind::File => return Err(ReadError::Kind(stamp.kind)),
-            Some(_) => {}
+            None => Ok(None),
+            Some(stamp) if stamp.kind != Kind::File => Err(ReadError::Kind(stamp.kind)),
+            Some(_) => self.read_listed(name, max),
         }
+    }
+
+    /// Reads the file `name`, which the directory or a look at it told to be a regular file a moment ago.
+    pub(crate) fn read_listed(&self, name: &str, max: u64) -> Result<Option<FileRead>, ReadError> {
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
@@ -191,39 +204,26 @@ impl BoardDir {
             Err(Errno::LOOP | Errno::MLINK) => return Err(ReadError::Kind(Kind::Symlink)),
             Err(error) => return Err(io::Error::from(error).into()),
         };
-        // What was opened may be another file than the one just looked at.
-        let stamp = stamp_of(&file)?;
+        // What was opened may be another file than the one that was looked at.
+        let Facts { stamp, born, owner } = facts(&file)?;
         if stamp.kind != Kind::File {
             return Err(ReadError::Kind(stamp.kind));
         }
-        let metadata = file.metadata()?;
-        if metadata.len() > max {
-            return Err(ReadError::TooLarge {
-                size: metadata.len(),
-            });
+        let size = u64::try_from(stamp.size).unwrap_or(u64::MAX);
+        if size > max {
+            return Err(ReadError::TooLarge { size });
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-        // The file may grow while it is read.
-        (&file).take(max + 1).read_to_end(&mut bytes)?;
+        let bytes = read_bytes(&file, size, max)?;
         if bytes.len() as u64 > max {
             return Err(ReadError::TooLarge {
                 size: bytes.len() as u64,
             });
         }
-        let born = metadata
-            .created()
-            .ok()
-            .and_then(|time| Timestamp::try_from(time).ok())
-            .unwrap_or_else(|| stamp.modified_at());
         Ok(Some(FileRead {
             bytes,
             stamp,
-            born,
-            owner: Owner {
-                mode: metadata.mode(),
-                user: metadata.uid(),
-                group: metadata.gid(),
-            },
+            born: born.unwrap_or_else(|| stamp.modified_at()),
+            owner,
         }))
     }
 
@@ -519,6 +519,89 @@ fn identity(stat: &Stat) -> Identity {
         device: number(stat.st_dev),
         inode: number(stat.st_ino),
     }
+}
+
+/// Reads a file of `size` bytes, and at most one byte more than `max` of one that grows meanwhile.
+fn read_bytes(file: &File, size: u64, max: u64) -> io::Result<Vec<u8>> {
+    let room = usize::try_from(size)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    let mut bytes = vec![0; room];
+    let mut read = 0;
+    // A regular file gives less than what was asked for only at its end.
+    loop {
+        match (&*file).read(&mut bytes[read..]) {
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        break;
+    }
+    bytes.truncate(read);
+    if read == room {
+        file.take((max + 1).saturating_sub(read as u64))
+            .read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// What is known of an open file.
+struct Facts {
+    stamp: Stamp,
+    born: Option<Timestamp>,
+    owner: Owner,
+}
+
+#[cfg(target_os = "linux")]
+fn facts(file: &File) -> io::Result<Facts> {
+    use rustix::fs::{StatxFlags, StatxTimestamp};
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let stat = match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted) {
+        Ok(stat) => stat,
+        // Older than Linux 4.11, or not let through by a sandbox.
+        Err(Errno::NOSYS | Errno::PERM) => return portable_facts(file),
+        Err(error) => return Err(error.into()),
+    };
+    let time = |time: StatxTimestamp| (time.tv_sec, i64::from(time.tv_nsec));
+    let born = stat.stx_btime;
+    Ok(Facts {
+        stamp: Stamp {
+            inode: stat.stx_ino,
+            size: number(stat.stx_size),
+            kind: Kind::of(FileType::from_raw_mode(stat.stx_mode.into())),
+            modified: time(stat.stx_mtime),
+            changed: time(stat.stx_ctime),
+        },
+        born: (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
+            .then(|| Timestamp::new(born.tv_sec, number(born.tv_nsec)).ok())
+            .flatten(),
+        owner: Owner {
+            mode: stat.stx_mode.into(),
+            user: stat.stx_uid,
+            group: stat.stx_gid,
+        },
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn facts(file: &File) -> io::Result<Facts> {
+    portable_facts(file)
+}
+
+fn portable_facts(file: &File) -> io::Result<Facts> {
+    let metadata = file.metadata()?;
+    Ok(Facts {
+        stamp: stamp_of(file)?,
+        born: metadata
+            .created()
+            .ok()
+            .and_then(|time| Timestamp::try_from(time).ok()),
+        owner: Owner {
+            mode: metadata.mode(),
+            user: metadata.uid(),
+            group: metadata.gid(),
+        },
+    })
 }
 
 fn stamp_of(file: &File) -> io::Result<Stamp> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::BoardError;
-use crate::board::Limits;
+use crate::board::{BoardOptions, Limits};
 use crate::dir::{BoardDir, FileRead, Kind, Listing, ReadError, Stamp};
 use crate::format::{self, FormatError};
 use crate::id::{IdPrefix, Key, MAX_NUMBER};
@@ -22,9 +22,9 @@ pub(crate) struct Index {
     path: PathBuf,
     prefix: IdPrefix,
     limits: Limits,
+    watched: bool,
     snapshot: Arc<Snapshot>,
     source: Option<Source>,
-    names: Names,
     /// Files that changed so shortly before they were read that their times alone cannot tell of another change.
     racy: BTreeSet<Key>,
     /// The highest number ever seen; it never falls, so that the id of a deleted issue is not given out again.
@@ -38,27 +38,22 @@ struct Source {
 
 /// What a file turned out to be.
 enum Read {
-    Issue(Box<FoundIssue>),
+    Issue(Entry),
     Bad(Bad),
     Gone,
 }
 
-struct FoundIssue {
-    id: String,
-    stamp: Stamp,
-    born: Timestamp,
-    text: format::IssueText,
-}
-
 impl Index {
-    pub(crate) fn new(path: PathBuf, prefix: IdPrefix, limits: Limits) -> Self {
+    /// An index of the directory at `path`, which is the one the options name with its links resolved.
+    pub(crate) fn new(path: PathBuf, options: &BoardOptions) -> Self {
+        let prefix = options.id_prefix.clone();
         Self {
             snapshot: Arc::new(Snapshot::empty(prefix.clone())),
             path,
             prefix,
-            limits,
+            limits: options.limits.clone(),
+            watched: options.watch,
             source: None,
-            names: Names::default(),
             racy: BTreeSet::new(),
             highest: 0,
         }
@@ -76,7 +71,8 @@ impl Index {
             match source.watch.as_mut().map(|watch| watch.drain(&self.prefix)) {
                 Some(changes) if !changes.lost => {
                     if !changes.keys.is_empty() {
-                        self.reread(&changes.keys.into_iter().collect::<Vec<_>>());
+                        let keys: Vec<_> = changes.keys.into_iter().collect();
+                        self.reread(&keys, false);
                     }
                 }
                 Some(_) => {
@@ -107,7 +103,7 @@ impl Index {
             return Ok(());
         };
         // The watch comes first: what changes while the files are read is then told by it.
-        let watch = Watch::start(&dir);
+        let watch = self.watched.then(|| Watch::start(&dir)).flatten();
         self.source = Some(Source { dir, watch });
         // Files of the directory that was there before say nothing about these.
         self.snapshot = Arc::new(Snapshot::empty(self.prefix.clone()));
@@ -121,7 +117,10 @@ impl Index {
             return Ok(());
         };
         let Listing {
-            issues, too_large, ..
+            issues,
+            too_large,
+            all_files,
+            ..
         } = source
             .dir
             .list(&self.prefix)
@@ -140,7 +139,7 @@ impl Index {
         changed.sort_unstable();
         changed.dedup();
         Arc::make_mut(&mut self.snapshot).set_too_large(too_large);
-        self.reread(&changed);
+        self.reread(&changed, all_files);
         Ok(())
     }
 
@@ -159,22 +158,27 @@ impl Index {
         }
     }
 
-    /// Reads the files of `keys`, in order, and takes over what they hold.
-    fn reread(&mut self, keys: &[Key]) {
+    /// Reads the files of `keys`, in order, and takes over what they hold. `files` tells that the directory just called
+    /// each of them a regular file.
+    fn reread(&mut self, keys: &[Key], files: bool) {
         let Some(source) = &self.source else {
             return;
         };
         let now = machine_seconds();
-        let reads = read_all(&source.dir, &self.prefix, &self.limits, keys);
+        let reads = self.reader(&source.dir, files).read_all(keys);
+        for (key, read) in keys.iter().zip(&reads) {
+            self.note_times(*key, read, now);
+        }
         let bulk = keys.len() > 1_000 && keys.len() > self.snapshot.len() / 4;
+        let snapshot = Arc::make_mut(&mut self.snapshot);
         if bulk {
-            self.take_over_bulk(keys, reads, now);
+            take_over_bulk(snapshot, keys, reads);
         } else {
             for (key, read) in keys.iter().zip(reads) {
-                match self.note(*key, read, now) {
-                    Noted::Entry(entry) => Arc::make_mut(&mut self.snapshot).put(entry),
-                    Noted::Bad(bad) => Arc::make_mut(&mut self.snapshot).put_bad(bad),
-                    Noted::Gone => Arc::make_mut(&mut self.snapshot).remove(*key),
+                match read {
+                    Read::Issue(entry) => snapshot.put(entry),
+                    Read::Bad(bad) => snapshot.put_bad(bad),
+                    Read::Gone => snapshot.remove(*key),
                 }
             }
         }
@@ -182,36 +186,21 @@ impl Index {
         self.highest = self.highest.max(highest);
     }
 
-    /// As one by one, but without moving the issues behind each.
-    fn take_over_bulk(&mut self, keys: &[Key], reads: Vec<Read>, now: i64) {
-        let kept = |key: Key| keys.binary_search(&key).is_err();
-        let old = Arc::clone(&self.snapshot);
-        let mut entries: Vec<Entry> = Vec::with_capacity(reads.len());
-        entries.extend(old.iter().filter(|entry| kept(entry.key())).cloned());
-        let mut bad: Vec<Bad> = old
-            .bad()
-            .iter()
-            .filter(|bad| kept(bad.key))
-            .cloned()
-            .collect();
-        for (key, read) in keys.iter().zip(reads) {
-            match self.note(*key, read, now) {
-                Noted::Entry(entry) => entries.push(entry),
-                Noted::Bad(found) => bad.push(found),
-                Noted::Gone => {}
-            }
+    fn reader<'a>(&'a self, dir: &'a BoardDir, files: bool) -> Reader<'a> {
+        Reader {
+            dir,
+            prefix: &self.prefix,
+            limits: &self.limits,
+            known: &self.snapshot,
+            files,
         }
-        entries.sort_by_key(Entry::key);
-        bad.sort_by_key(|bad| bad.key);
-        drop(old);
-        Arc::make_mut(&mut self.snapshot).replace_all(entries, bad);
     }
 
-    /// Turns what was read into what the snapshot holds, and remembers whether its times can be trusted.
-    fn note(&mut self, key: Key, read: Read, now: i64) -> Noted {
-        let stamp = match &read {
-            Read::Issue(found) => Some(found.stamp),
-            Read::Bad(bad) => bad.stamp,
+    /// Remembers whether the times of a file that was just read can be trusted.
+    fn note_times(&mut self, key: Key, read: &Read, now: i64) {
+        let stamp = match read {
+            Read::Issue(entry) => Some(entry.stamp()),
+            Read::Bad(bad) => bad.stamp.as_ref(),
             Read::Gone => None,
         };
         if stamp.is_some_and(|stamp| stamp.is_racy(now)) {
@@ -219,85 +208,113 @@ impl Index {
         } else {
             self.racy.remove(&key);
         }
+    }
+}
+
+/// As one by one, but without moving the issues behind each.
+fn take_over_bulk(snapshot: &mut Snapshot, keys: &[Key], reads: Vec<Read>) {
+    let kept = |key: Key| keys.binary_search(&key).is_err();
+    let mut entries = Vec::with_capacity(reads.len());
+    entries.extend(snapshot.iter().filter(|entry| kept(entry.key())).cloned());
+    let mut bad: Vec<Bad> = snapshot
+        .bad()
+        .iter()
+        .filter(|bad| kept(bad.key))
+        .cloned()
+        .collect();
+    for read in reads {
         match read {
-            Read::Issue(found) => {
-                let created = self.created(key, &found);
-                let FoundIssue {
-                    id, stamp, text, ..
-                } = *found;
-                Noted::Entry(Entry::new(key, &id, stamp, created, text, &mut self.names))
+            Read::Issue(entry) => entries.push(entry),
+            Read::Bad(found) => bad.push(found),
+            Read::Gone => {}
+        }
+    }
+    entries.sort_by_key(Entry::key);
+    bad.sort_by_key(|bad| bad.key);
+    snapshot.replace_all(entries, bad);
+}
+
+/// Reads files of one directory.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    dir: &'a BoardDir,
+    prefix: &'a IdPrefix,
+    limits: &'a Limits,
+    /// What was known of the issues before.
+    known: &'a Snapshot,
+    files: bool,
+}
+
+impl Reader<'_> {
+    /// Reads the files of `keys` over all cores.
+    fn read_all(self, keys: &[Key]) -> Vec<Read> {
+        let some = |keys: &[Key]| -> Vec<Read> {
+            let mut names = Names::default();
+            keys.iter().map(|key| self.read(*key, &mut names)).collect()
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if keys.len() < PARALLEL_FROM || cores == 1 {
+            return some(keys);
+        }
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = keys
+                .chunks(keys.len().div_ceil(cores))
+                .map(|part| scope.spawn(move || some(part)))
+                .collect();
+            let mut reads = Vec::with_capacity(keys.len());
+            for worker in workers {
+                match worker.join() {
+                    Ok(part) => reads.extend(part),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
             }
-            Read::Bad(bad) => Noted::Bad(bad),
-            Read::Gone => Noted::Gone,
+            reads
+        })
+    }
+
+    fn read(self, key: Key, names: &mut Names) -> Read {
+        let name = self.prefix.file_name(key);
+        let id = name.strip_suffix(".md").unwrap_or(&name);
+        let max = self.limits.file_bytes;
+        let read = if self.files {
+            self.dir.read_listed(&name, max)
+        } else {
+            self.dir.read(&name, max)
+        };
+        match read {
+            Ok(None) => Read::Gone,
+            Ok(Some(file)) => match format::read(&file.bytes, self.limits.front_matter_bytes) {
+                Ok(text) => {
+                    let created = self.created(key, text.created_at, file.born);
+                    Read::Issue(Entry::new(key, id, file.stamp, created, text, names))
+                }
+                Err(error) => bad(key, Some(file.stamp), id, format_message(id, &error)),
+            },
+            Err(error) => {
+                let stamp = self.dir.stamp(&name).ok().flatten();
+                bad(key, stamp, id, read_message(id, &error, self.limits))
+            }
         }
     }
 
     /// When the issue was created: what its file says, else the earliest birth of a file of its id that was seen. An
     /// editor that saves by replacing the file does not make the issue younger.
-    fn created(&self, key: Key, found: &FoundIssue) -> Timestamp {
-        found.text.created_at.unwrap_or_else(|| {
-            let known = self.snapshot.find(key).map(Entry::created);
-            known.map_or(found.born, |known| known.min(found.born))
+    fn created(self, key: Key, said: Option<Timestamp>, born: Timestamp) -> Timestamp {
+        said.unwrap_or_else(|| {
+            let known = self.known.find(key).map(Entry::created);
+            known.map_or(born, |known| known.min(born))
         })
     }
 }
 
-enum Noted {
-    Entry(Entry),
-    Bad(Bad),
-    Gone,
-}
-
-/// Reads the files of `keys` over all cores.
-fn read_all(dir: &BoardDir, prefix: &IdPrefix, limits: &Limits, keys: &[Key]) -> Vec<Read> {
-    let one = |key: &Key| read_one(dir, prefix, limits, *key);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if keys.len() < PARALLEL_FROM || cores == 1 {
-        return keys.iter().map(one).collect();
-    }
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = keys
-            .chunks(keys.len().div_ceil(cores))
-            .map(|part| scope.spawn(move || part.iter().map(one).collect::<Vec<_>>()))
-            .collect();
-        let mut reads = Vec::with_capacity(keys.len());
-        for worker in workers {
-            match worker.join() {
-                Ok(part) => reads.extend(part),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        reads
-    })
-}
-
-fn read_one(dir: &BoardDir, prefix: &IdPrefix, limits: &Limits, key: Key) -> Read {
-    let name = prefix.file_name(key);
-    let id = prefix.id(key);
-    match dir.read(&name, limits.file_bytes) {
-        Ok(None) => Read::Gone,
-        Ok(Some(file)) => match format::read(&file.bytes, limits.front_matter_bytes) {
-            Ok(text) => Read::Issue(Box::new(FoundIssue {
-                id,
-                stamp: file.stamp,
-                born: file.born,
-                text,
-            })),
-            Err(error) => bad(key, Some(file.stamp), id, |id| format_message(id, &error)),
-        },
-        Err(error) => {
-            let stamp = dir.stamp(&name).ok().flatten();
-            bad(key, stamp, id, |id| read_message(id, &error, limits))
-        }
-    }
-}
-
-fn bad(key: Key, stamp: Option<Stamp>, id: String, message: impl Fn(&str) -> String) -> Read {
-    let error = message(&id);
+fn bad(key: Key, stamp: Option<Stamp>, id: &str, error: String) -> Read {
     Read::Bad(Bad {
         key,
         stamp,
-        skipped: Skipped { id, error },
+        skipped: Skipped {
+            id: id.to_owned(),
+            error,
+        },
     })
 }
 

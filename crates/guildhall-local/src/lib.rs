@@ -10,7 +10,7 @@
 mod board;
 mod dir;
 mod error;
-mod format;
+pub mod format;
 mod id;
 mod index;
 mod lock;

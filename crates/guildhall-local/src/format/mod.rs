@@ -13,40 +13,49 @@ use std::ops::Range;
 use guildhall_core::clock::rfc3339_millis;
 use jiff::Timestamp;
 
-pub(crate) use text::{MARKER, one_line, trim};
-use text::{decode, escape_marker, find, unescape_marker, unix_lines};
+use text::{MARKER, decode, escape_marker, find, unescape_marker, unix_lines};
+pub(crate) use text::{one_line, trim};
 
 /// An issue as its file says it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct IssueText {
-    pub(crate) status: String,
+pub struct IssueText {
+    /// Trimmed, not blank.
+    pub status: String,
     /// Blank where the file has no heading or an empty one.
-    pub(crate) title: String,
-    /// Blank where there is none.
-    pub(crate) description: String,
+    pub title: String,
+    /// Trimmed; blank where there is none.
+    pub description: String,
     /// As written in the file, strings only.
-    pub(crate) labels: Vec<String>,
-    pub(crate) comments: Vec<String>,
-    pub(crate) created_at: Option<Timestamp>,
+    pub labels: Vec<String>,
+    /// One per comment, as it stands in the file, further lines without their indent.
+    pub comments: Vec<String>,
+    /// What the front matter says of the creation, if it says it.
+    pub created_at: Option<Timestamp>,
 }
 
 /// Why bytes are not an issue.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum FormatError {
+pub enum FormatError {
+    /// There is no `status`, or it is blank or no string.
     NoStatus,
+    /// The front matter is no YAML, too large or too deep, in words that follow "cannot be read: ".
     FrontMatter(String),
     /// The file reads well, but the change would not have come out as meant.
     Unchangeable,
 }
 
 /// A change to an issue's file.
-pub(crate) enum Change<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
     /// A new status, trimmed and not blank.
     Status(&'a str),
-    /// A comment by `author` at `at`.
+    /// A comment.
     Comment {
+        /// When it is made.
         at: Timestamp,
+        /// Whose it is: a name on one line without `: `.
         author: &'a str,
+        /// Its text, not blank.
         body: &'a str,
     },
 }
@@ -83,7 +92,7 @@ fn front_matter(bytes: &[u8]) -> Option<(Range<usize>, usize)> {
 }
 
 /// Reads the file of an issue. `max_front_matter` is the most bytes its front matter may have.
-pub(crate) fn read(bytes: &[u8], max_front_matter: usize) -> Result<IssueText, FormatError> {
+pub fn read(bytes: &[u8], max_front_matter: usize) -> Result<IssueText, FormatError> {
     let sections = Sections::of(bytes);
     let front = bytes
         .get(sections.front.clone().unwrap_or_default())
@@ -130,7 +139,7 @@ fn title_and_description(main: &str) -> (&str, &str) {
 }
 
 /// The file of a new issue. `title` stands on one line already, `status` is trimmed.
-pub(crate) fn write(status: &str, created_at: Timestamp, title: &str, body: &str) -> String {
+pub fn write(status: &str, created_at: Timestamp, title: &str, body: &str) -> String {
     let body = unix_lines(body);
     let body = trim(&body);
     let mut text = format!(
@@ -152,7 +161,7 @@ pub(crate) fn write(status: &str, created_at: Timestamp, title: &str, body: &str
 ///
 /// `created_at` is written down where the file does not say when the issue was created, because the file itself forgets
 /// it when it is replaced.
-pub(crate) fn change(
+pub fn change(
     bytes: &[u8],
     change: &Change<'_>,
     created_at: Timestamp,
@@ -226,9 +235,14 @@ fn raw_offset(raw: &[u8], text: &str, at: usize) -> usize {
     offset
 }
 
-/// The edit that adds `entry` below the last comment, before whatever white space ends the file.
+/// The edit that adds `entry` below the last line that is not blank, before whatever blank lines end the file.
 fn comment_edit(bytes: &[u8], sections: &Sections, entry: &str, newline: &str) -> yaml::Place {
-    let end = bytes.trim_ascii_end().len();
+    let text_end = bytes.trim_ascii_end().len();
+    // White space at the end of a line belongs to it: `# ` is a heading, `#` is not.
+    let end = bytes[text_end..]
+        .iter()
+        .position(|byte| matches!(byte, b'\n' | b'\r'))
+        .map_or(bytes.len(), |step| text_end + step);
     let mut text = String::new();
     match &sections.marker {
         Some(marker) if comments::is_blank(&decode(&bytes[marker.end..])) => {

@@ -239,35 +239,6 @@ fn links_pipes_and_devices_are_never_opened() {
 }
 
 #[test]
-fn an_edit_a_moment_before_is_in_the_next_answer() {
-    let world = World::new();
-    world.put("BOARD-1.md", issue_file("Todo", "one"));
-    let board = world.open();
-    let state = |id: &str| {
-        board
-            .snapshot()
-            .unwrap()
-            .get(id)
-            .map(|entry| entry.state().to_owned())
-    };
-    for round in 0..200 {
-        // In place, of the same length, so that neither size nor inode tells.
-        let status = if round % 2 == 0 { "Done" } else { "Todo" };
-        world.put("BOARD-1.md", issue_file(status, "one"));
-        assert_eq!(state("BOARD-1").as_deref(), Some(status));
-        // A file renamed over it.
-        world.put("new", issue_file("Review", "one"));
-        std::fs::rename(world.path("new"), world.path("BOARD-1.md")).unwrap();
-        assert_eq!(state("BOARD-1").as_deref(), Some("Review"));
-        // Made, and deleted.
-        world.put("BOARD-2.md", issue_file("Todo", "two"));
-        assert_eq!(ids(&board), ["BOARD-1", "BOARD-2"]);
-        std::fs::remove_file(world.path("BOARD-2.md")).unwrap();
-        assert_eq!(ids(&board), ["BOARD-1"]);
-    }
-}
-
-#[test]
 fn a_board_that_is_deleted_and_made_again_is_followed() {
     let world = World::new();
     world.put("BOARD-1.md", issue_file("Todo", "one"));

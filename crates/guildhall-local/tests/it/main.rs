@@ -3,4 +3,7 @@
 mod support;
 
 mod files;
+mod processes;
+mod scan;
+mod trouble;
 mod writes;

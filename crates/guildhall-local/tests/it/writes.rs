@@ -98,8 +98,10 @@ fn a_status_is_spliced_into_a_file_that_people_keep() {
     assert_eq!(
         world.get("BOARD-1.md"),
         format!(
-            "{}\r\n\r\n<!-- lorenz:comments -->\r\n## Comments\r\n- {NOW} agent: hello  \r\n",
-            after.replace("\"yes: [weird] #x\"", "Done").trim_end()
+            "{}\r\n\r\n<!-- lorenz:comments -->\r\n## Comments\r\n- {NOW} agent: hello\r\n",
+            after
+                .replace("\"yes: [weird] #x\"", "Done")
+                .trim_end_matches("\r\n")
         )
     );
     // No write where there is nothing to change.
