@@ -8,11 +8,12 @@ use guildhall_core::{Clock, Ids, Issue};
 use jiff::Timestamp;
 
 use crate::BoardError;
-use crate::dir::{self, BoardDir, FileRead, Replaced, Stamp};
+use crate::dir::{self, BoardDir, FileRead, Stamp};
 use crate::format::{self, Change, FormatError};
 use crate::id::{IdPrefix, Key};
 use crate::index::{self, Index, format_message, next_number, read_for_change};
 use crate::lock::BoardLock;
+use crate::publish::Replaced;
 use crate::snapshot::{Entry, Names, Snapshot};
 
 /// How often a change is tried again when another program changed the issue at the same moment, and how many ids are

@@ -1,20 +1,17 @@
 //! The board's directory, held open: every file is reached from its handle by name, never by a path.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::id::{IdPrefix, Key, Name, shortened};
-
-/// How temporary files begin and end. They are made only under the board's lock.
-const TEMP_START: &str = ".guildhall-";
-const TEMP_END: &str = ".tmp";
+use crate::publish::temp_name;
 
 /// Which directory or file this is, whatever its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +31,11 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// Whether both are of one file, whatever it held.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        self.inode == other.inode
+    }
+
     /// Whether the file changed so shortly before `read_at` (seconds) that a later change could carry the same times.
     pub(crate) fn is_racy(&self, read_at: i64) -> bool {
         // The coarsest clock of a file system in use ticks every two seconds.
@@ -72,14 +74,15 @@ pub(crate) struct FileRead {
     pub(crate) stamp: Stamp,
     /// When the file system says the file was made; where it does not know, when its content last changed.
     pub(crate) born: Timestamp,
-    owner: Owner,
+    pub(crate) owner: Owner,
 }
 
+/// The rights of a file.
 #[derive(Clone, Copy)]
-struct Owner {
-    mode: u32,
-    user: u32,
-    group: u32,
+pub(crate) struct Owner {
+    pub(crate) mode: u32,
+    pub(crate) user: u32,
+    pub(crate) group: u32,
 }
 
 /// Why a name could not be read as a file.
@@ -105,14 +108,6 @@ pub(crate) struct Listing {
     pub(crate) too_large: Vec<String>,
     /// Temporary files of this program.
     pub(crate) temps: Vec<String>,
-}
-
-/// The outcome of putting a new content in an issue's place.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Replaced {
-    Yes(Stamp),
-    /// Somebody else changed the file since it was read; theirs stands.
-    Changed,
 }
 
 /// An open directory.
@@ -161,12 +156,7 @@ impl BoardDir {
                 }
                 Some(Name::TooLarge) => listing.too_large.push(shortened(name)),
                 None => {
-                    if let Ok(name) = std::str::from_utf8(name)
-                        && name.starts_with(TEMP_START)
-                        && name.ends_with(TEMP_END)
-                    {
-                        listing.temps.push(name.to_owned());
-                    }
+                    listing.temps.extend(temp_name(name));
                 }
             }
         }
@@ -254,190 +244,8 @@ impl BoardDir {
         )
     }
 
-    /// Writes `bytes` as the new file `name`; `None` where something of that name is there already.
-    pub(crate) fn publish_new(
-        &self,
-        name: &str,
-        bytes: &[u8],
-        random: &str,
-    ) -> io::Result<Option<Stamp>> {
-        let (temp, file) = self.write_temp(bytes, random, None)?;
-        match rustix::fs::renameat_with(
-            &self.handle,
-            &temp.name,
-            &self.handle,
-            name,
-            RenameFlags::NOREPLACE,
-        ) {
-            Ok(()) => temp.keep(),
-            Err(Errno::EXIST) => return Ok(None),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                match rustix::fs::linkat(
-                    &self.handle,
-                    &temp.name,
-                    &self.handle,
-                    name,
-                    AtFlags::empty(),
-                ) {
-                    Ok(()) => drop(temp),
-                    Err(Errno::EXIST) => return Ok(None),
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
-        self.sync()?;
-        Ok(Some(stamp_of(&file)?))
-    }
-
-    /// Puts `bytes` in the place of the file `name`, which was read as `old`.
-    ///
-    /// The new file and the old one change places in one step, so that what stood there at that moment can be looked
-    /// at: if it is not what was read, it is put back. Where the file system cannot do that, the old file is compared
-    /// once more and then replaced.
-    pub(crate) fn replace(
-        &self,
-        name: &str,
-        old: &FileRead,
-        bytes: &[u8],
-        random: &str,
-    ) -> io::Result<Replaced> {
-        let (temp, file) = self.write_temp(bytes, random, Some(old.owner))?;
-        if !self.still_holds(name, old)? {
-            return Ok(Replaced::Changed);
-        }
-        match self.exchange(&temp.name, name) {
-            Ok(()) => {}
-            Err(Errno::NOENT) => return Ok(Replaced::Changed),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                rustix::fs::renameat(&self.handle, &temp.name, &self.handle, name)?;
-                temp.keep();
-                self.sync()?;
-                return Ok(Replaced::Yes(stamp_of(&file)?));
-            }
-            Err(error) => return Err(error.into()),
-        }
-        if self.still_holds(&temp.name, old)? {
-            self.sync()?;
-            return Ok(Replaced::Yes(stamp_of(&file)?));
-        }
-        self.put_back(&temp, name)?;
-        self.sync()?;
-        Ok(Replaced::Changed)
-    }
-
-    /// Exchanges until the file that comes out is the one that this program put in last, so that the newest content of
-    /// another program stands in the end.
-    fn put_back(&self, temp: &Temp<'_>, name: &str) -> io::Result<()> {
-        let mut put_in = temp.identity;
-        for _ in 0..16 {
-            let theirs = self.identity_of(&temp.name)?;
-            match self.exchange(&temp.name, name) {
-                Ok(()) => {}
-                // It was deleted meanwhile; the deletion stands.
-                Err(Errno::NOENT) => return Ok(()),
-                Err(error) => return Err(error.into()),
-            }
-            if self.identity_of(&temp.name)? == put_in {
-                return Ok(());
-            }
-            put_in = theirs;
-        }
-        Ok(())
-    }
-
-    fn identity_of(&self, name: &str) -> io::Result<Identity> {
-        let stat = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(identity(&stat))
-    }
-
-    fn exchange(&self, a: &str, b: &str) -> rustix::io::Result<()> {
-        rustix::fs::renameat_with(&self.handle, a, &self.handle, b, RenameFlags::EXCHANGE)
-    }
-
-    /// Whether the file `name` is the file that was read as `old`, with the same bytes.
-    fn still_holds(&self, name: &str, old: &FileRead) -> io::Result<bool> {
-        match self.read(name, old.bytes.len() as u64) {
-            Ok(Some(now)) => Ok(now.stamp.inode == old.stamp.inode && now.bytes == old.bytes),
-            Ok(None) | Err(ReadError::Kind(_) | ReadError::TooLarge { .. }) => Ok(false),
-            Err(ReadError::Io(error)) => Err(error),
-        }
-    }
-
-    /// Writes a temporary file down to the disk.
-    fn write_temp(
-        &self,
-        bytes: &[u8],
-        random: &str,
-        owner: Option<Owner>,
-    ) -> io::Result<(Temp<'_>, File)> {
-        let name = format!("{TEMP_START}{random}{TEMP_END}");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(&self.handle, &name, flags, Mode::from_raw_mode(0o666))?;
-        let mut file = File::from(handle);
-        let temp = Temp {
-            dir: self,
-            name,
-            identity: identity(&rustix::fs::fstat(&file)?),
-            keep: false,
-        };
-        if let Some(owner) = owner {
-            take_over(&file, owner);
-        }
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        Ok((temp, file))
-    }
-
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?)
-    }
-
-    /// Makes what was renamed last through a power cut.
-    fn sync(&self) -> io::Result<()> {
-        Ok(rustix::fs::fsync(&self.handle)?)
-    }
-}
-
-/// A temporary file, removed again unless it was kept.
-struct Temp<'d> {
-    dir: &'d BoardDir,
-    name: String,
-    identity: Identity,
-    keep: bool,
-}
-
-impl Temp<'_> {
-    /// The name is no longer the temporary file's.
-    fn keep(mut self) {
-        self.keep = true;
-    }
-}
-
-impl Drop for Temp<'_> {
-    fn drop(&mut self) {
-        if !self.keep {
-            // One that stays is removed by a later opening of the board.
-            let _ = self.dir.remove(&self.name);
-        }
-    }
-}
-
-/// Gives a new file the rights of the one it replaces, as far as this process may.
-fn take_over(file: &File, owner: Owner) {
-    let Ok(made) = file.metadata() else {
-        return;
-    };
-    if (made.uid(), made.gid()) != (owner.user, owner.group) {
-        let _ = rustix::fs::fchown(
-            file,
-            Some(rustix::fs::Uid::from_raw(owner.user)),
-            Some(rustix::fs::Gid::from_raw(owner.group)),
-        );
-    }
-    if made.mode() != owner.mode {
-        let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(owner.mode & 0o777));
     }
 }
 
@@ -514,7 +322,7 @@ pub(crate) fn create_all(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn identity(stat: &Stat) -> Identity {
+pub(crate) fn identity(stat: &Stat) -> Identity {
     Identity {
         device: number(stat.st_dev),
         inode: number(stat.st_ino),
@@ -604,7 +412,7 @@ fn portable_facts(file: &File) -> io::Result<Facts> {
     })
 }
 
-fn stamp_of(file: &File) -> io::Result<Stamp> {
+pub(crate) fn stamp_of(file: &File) -> io::Result<Stamp> {
     Ok(stamp(&rustix::fs::fstat(file)?))
 }
 
@@ -621,4 +429,61 @@ fn stamp(stat: &Stat) -> Stamp {
 /// The fields of a `stat` have other integer types on each system; none holds a number the other cannot.
 pub(crate) fn number<T: Default>(value: impl TryInto<T>) -> T {
     value.try_into().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_swapped_after_the_look_at_it_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let dir = BoardDir::open(&path.canonicalize().unwrap())
+            .unwrap()
+            .unwrap();
+        symlink("/etc/passwd", path.join("link")).unwrap();
+        std::fs::create_dir(path.join("directory")).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(path.join("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        for (name, kind) in [
+            ("link", Kind::Symlink),
+            ("directory", Kind::Directory),
+            ("pipe", Kind::Other),
+        ] {
+            let read = dir.read_listed(name, 1_000);
+            assert!(
+                matches!(read, Err(ReadError::Kind(found)) if found == kind),
+                "{name}"
+            );
+        }
+        assert!(
+            dir.read_listed("missing", 1_000)
+                .unwrap_or_else(|_| panic!())
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn only_old_times_are_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("file")).unwrap();
+        let stamp = stamp_of(&file).unwrap();
+        let changed = stamp.changed.0;
+        // Times of the content can be set to anything, those of the change cannot.
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        let stamp = stamp_of(&file).unwrap();
+        assert_eq!(stamp.modified, (0, 0));
+        for (seconds_later, racy) in [(-60, true), (0, true), (3, true), (10, false)] {
+            assert_eq!(
+                stamp.is_racy(changed + seconds_later),
+                racy,
+                "{seconds_later}"
+            );
+        }
+    }
 }

@@ -409,3 +409,27 @@ pub(crate) fn check(path: &Path) -> Result<(), BoardError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_changed_a_moment_ago_is_read_again_although_its_times_are_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        std::fs::write(path.join("BOARD-1.md"), "---\nstatus: Todo\n---\n").unwrap();
+        let mut options = BoardOptions::new(&path);
+        options.watch = false;
+        let mut index = Index::new(path, &options);
+        assert_eq!(index.refresh().unwrap().len(), 1);
+        let key = Key::new(1);
+        let dir = &index.source.as_ref().unwrap().dir;
+        assert!(index.racy.contains(&key));
+        assert!(index.differs(dir, key));
+        index.racy.clear();
+        let dir = &index.source.as_ref().unwrap().dir;
+        assert!(!index.differs(dir, key));
+        assert!(index.differs(dir, Key::new(2)));
+    }
+}

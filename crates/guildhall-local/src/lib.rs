@@ -14,6 +14,7 @@ pub mod format;
 mod id;
 mod index;
 mod lock;
+mod publish;
 mod snapshot;
 mod tracker;
 mod watch;

@@ -36,22 +36,8 @@ mod system {
             if !sees_every_change(dir) {
                 return None;
             }
-            let inotify = Inotify::init().ok()?;
-            let mask = WatchMask::CREATE
-                | WatchMask::MODIFY
-                | WatchMask::CLOSE_WRITE
-                | WatchMask::ATTRIB
-                | WatchMask::MOVE
-                | WatchMask::DELETE
-                | WatchMask::DELETE_SELF
-                | WatchMask::ONLYDIR;
-            // By its handle, so that it is this directory and not one that took its place.
-            let path = format!("/proc/self/fd/{}", dir.handle().as_raw_fd());
-            match inotify.watches().add(path, mask) {
-                Ok(_) => Some(Self {
-                    inotify,
-                    buffer: vec![0; 16 * 1024],
-                }),
+            match Self::on(dir) {
+                Ok(watch) => Some(watch),
                 Err(error) => {
                     tracing::warn!(
                         error = %error,
@@ -60,6 +46,25 @@ mod system {
                     None
                 }
             }
+        }
+
+        fn on(dir: &BoardDir) -> io::Result<Self> {
+            let mask = WatchMask::CREATE
+                | WatchMask::MODIFY
+                | WatchMask::CLOSE_WRITE
+                | WatchMask::ATTRIB
+                | WatchMask::MOVE
+                | WatchMask::DELETE
+                | WatchMask::DELETE_SELF
+                | WatchMask::ONLYDIR;
+            let inotify = Inotify::init()?;
+            // By its handle, so that it is this directory and not one that took its place.
+            let path = format!("/proc/self/fd/{}", dir.handle().as_raw_fd());
+            inotify.watches().add(path, mask)?;
+            Ok(Self {
+                inotify,
+                buffer: vec![0; 16 * 1024],
+            })
         }
 
         /// Takes every notification there is.

@@ -315,3 +315,38 @@ fn an_editor_that_replaces_the_file_does_not_make_the_issue_younger() {
     assert_eq!(entry.state(), "Done");
     assert_eq!(entry.created_at(), created);
 }
+
+#[test]
+fn a_board_is_a_tracker_of_the_kind_local() {
+    use guildhall_core::tracker::{Tracker as _, TrackerFuture};
+    use std::task::{Context, Poll, Waker};
+
+    fn now<T>(mut future: TrackerFuture<'_, T>) -> T {
+        match future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(Ok(value)) => value,
+            Poll::Ready(Err(error)) => panic!("{error}"),
+            Poll::Pending => panic!("a board's answer is ready at once"),
+        }
+    }
+
+    let world = World::new();
+    world.put("BOARD-2.md", issue_file("Done", "two"));
+    world.put("BOARD-1.md", issue_file("Todo", "one"));
+    world.put("BOARD-3.md", "broken");
+    let board = world.open();
+    assert_eq!(board.kind(), "local");
+    let issues = now(board.issues());
+    assert_eq!(
+        issues
+            .iter()
+            .map(|issue| issue.id.as_str())
+            .collect::<Vec<_>>(),
+        ["BOARD-1", "BOARD-2"]
+    );
+    assert_eq!(now(board.issue("BOARD-2")).as_ref(), Some(&issues[1]));
+    assert_eq!(now(board.issue("BOARD-3")), None);
+    assert_eq!(now(board.issue("../BOARD-2")), None);
+}
