@@ -72,6 +72,9 @@ struct Kept {
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
+    /// The person this server belongs to, since its first start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
     tokens: Vec<Kept>,
 }
 
@@ -87,22 +90,19 @@ pub struct TokenFile {
 }
 
 impl TokenFile {
-    /// Opens the tokens in `dir`, which exists and is ours alone. The first time it makes the token of `owner`; later
-    /// starts make it again only where its file is gone, so that deleting the file gives a new one.
+    /// Opens the tokens in `dir`, which exists and is ours alone. The first time it makes the token of the person that
+    /// `owner` names; that stays the owner. Later starts make the token again only where its file is gone, so that
+    /// deleting the file gives a new one.
     pub fn open(
         dir: &Path,
-        owner: Principal,
+        owner: impl FnOnce() -> Principal,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
     ) -> Result<Self, TokenFileError> {
         let path = dir.join(TOKENS);
-        let document = match std::fs::read(&path) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|source| TokenFileError::Content {
-                    path: path.clone(),
-                    source,
-                })?
-            }
+        let mut document: Document = match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|source| TokenFileError::Content { path, source })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Document::default(),
             Err(source) => {
                 return Err(TokenFileError::Io {
@@ -112,6 +112,15 @@ impl TokenFile {
                 });
             }
         };
+        let owner = match document
+            .owner
+            .as_deref()
+            .and_then(|name| Principal::user(name).ok())
+        {
+            Some(owner) => owner,
+            None => owner(),
+        };
+        document.owner = Some(owner.name().to_owned());
         let file = Self {
             dir: dir.to_owned(),
             clock,
@@ -243,7 +252,7 @@ mod tests {
     use super::*;
 
     fn open(dir: &Path) -> TokenFile {
-        let owner = "you@example.com".parse().unwrap();
+        let owner = || "you@example.com".parse().unwrap();
         TokenFile::open(dir, owner, Arc::new(SystemClock), Arc::new(SystemIds)).unwrap()
     }
 
@@ -269,7 +278,15 @@ mod tests {
             0o600
         );
         drop(file);
-        let again = open(dir.path());
+        let other = || "other@example.com".parse().unwrap();
+        let again = TokenFile::open(
+            dir.path(),
+            other,
+            Arc::new(SystemClock),
+            Arc::new(SystemIds),
+        )
+        .unwrap();
+        assert_eq!(again.owner().name(), "you@example.com");
         assert_eq!(token_in(&again.owner_path()), token);
         assert!(again.authenticate(&token).is_some());
     }
@@ -304,7 +321,7 @@ mod tests {
     fn a_damaged_list_is_an_error_and_not_an_empty_one() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(TOKENS), "{").unwrap();
-        let owner = "you@example.com".parse().unwrap();
+        let owner = || "you@example.com".parse().unwrap();
         let opened = TokenFile::open(
             dir.path(),
             owner,

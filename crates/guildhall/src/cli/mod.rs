@@ -1,0 +1,112 @@
+//! The command line: one file per command.
+
+mod call;
+mod config;
+mod connect;
+mod mcp;
+mod tools;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::output::CommandResult;
+
+/// The one server that coding agents work through: trackers, code and each other
+#[derive(Parser)]
+#[command(name = "guildhall", version, styles = STYLES, disable_help_subcommand = true)]
+#[command(after_help = "Exit codes: 0 done, 1 the tool said no, 2 usage, 3 a fault of ours.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+#[derive(Subcommand)]
+enum Command {
+    Up(up::Args),
+    Connect(connect::Args),
+    Tools(tools::Args),
+    Call(call::Args),
+    Mcp(mcp::Args),
+    Config(config::Args),
+    #[command(hide = true)]
+    Reference,
+}
+
+/// Runs what the arguments ask for and gives the exit code.
+pub(crate) fn run() -> ExitCode {
+    // clap itself ends with 2 on wrong arguments, with 0 after help.
+    let outcome = match Cli::parse().command {
+        Command::Up(args) => up::run(&args),
+        Command::Connect(args) => blocking(connect::run(&args)),
+        Command::Tools(args) => blocking(tools::run(&args)),
+        Command::Call(args) => blocking(call::run(&args)),
+        Command::Mcp(args) => mcp::run(args),
+        Command::Config(args) => config::run(&args),
+        Command::Reference => reference(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.print(),
+    }
+}
+
+/// Runs a command that asks the server something; one thread is enough for that.
+fn blocking(command: impl Future<Output = CommandResult>) -> CommandResult {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(command)
+}
+
+/// Prints the page of every command, for `docs/reference/cli.md`.
+fn reference() -> CommandResult {
+    let mut root = Cli::command();
+    root.build();
+    let mut page = String::from(
+        "# Command line\n\nMade from the program's own help by `cargo xtask generate`.\n",
+    );
+    describe(&root, "", &mut page);
+    crate::output::say(page.trim_end())
+}
+
+fn describe(command: &clap::Command, parents: &str, page: &mut String) {
+    use std::fmt::Write as _;
+    let name = format!("{parents}{}", command.get_name());
+    let help = command
+        .clone()
+        .bin_name(&name)
+        .render_long_help()
+        .to_string();
+    let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+    let _ = write!(
+        page,
+        "\n## `{name}`\n\n```text\n{}\n```\n",
+        help.join("\n").trim_end()
+    );
+    for child in command
+        .get_subcommands()
+        .filter(|child| !child.is_hide_set())
+    {
+        describe(child, &format!("{name} "), page);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

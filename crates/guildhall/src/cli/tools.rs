@@ -1,0 +1,63 @@
+//! `guildhall tools`: which tools there are.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
+
+use crate::client::{Server, Target};
+use crate::output::{CommandResult, printable, say};
+
+/// List the tools that the workspace's server offers
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Print the tools with their schemas as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args) -> CommandResult {
+    let listed = Server::find(&args.target).await?.get("/api/tools").await?;
+    if args.json {
+        return say(&serde_json::to_string_pretty(&listed["tools"])?);
+    }
+    let tools = listed["tools"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if tools.is_empty() {
+        return say("No tools: the tracker mounts none, and the settings name none under `tools`");
+    }
+    say(&table(tools))
+}
+
+fn table(tools: &[Value]) -> String {
+    let text = |value: &Value| printable(value.as_str().unwrap_or_default());
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = terminal_width() {
+        table.set_width(width);
+    }
+    table.set_header(["TOOL", "", "WHEN TO USE IT"]);
+    for tool in tools {
+        let reads = tool["annotations"]["readOnlyHint"] == Value::Bool(true);
+        table.add_row([
+            text(&tool["name"]),
+            if reads { "reads" } else { "writes" }.to_owned(),
+            text(&tool["description"]),
+        ]);
+    }
+    table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Columns of the terminal, or `None` where there is none: then nothing is wrapped.
+fn terminal_width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}

@@ -1,0 +1,407 @@
+//! `guildhall up`: starts everything, on this machine only unless told otherwise.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use guildhall_config::{Loaded, Settings, Workspace, process_env};
+use guildhall_core::{Clock, Principal};
+use guildhall_server::{
+    About, Activity, App, AppParts, Hosts, Limits, Metrics, MountSource, TokenFile, mcp, router,
+    serve,
+};
+use guildhall_tools::CursorKey;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::data_dir::{self, Claim, Owned, Running};
+use crate::output::{CommandError, CommandResult, say};
+use crate::wiring::{self, LiveMounts, Wired};
+use crate::{client, demo, telemetry};
+
+/// How long a start waits for the process that owns the data directory to say where it listens.
+const OTHER_PATIENCE: Duration = Duration::from_secs(10);
+/// How often the settings file is looked at while nobody asks for anything.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Start the server of a workspace and print how to connect an agent
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The workspace [default: the nearest folder upwards with WORKFLOW.md or .guildhall, else the current one]
+    dir: Option<PathBuf>,
+    /// Port to listen on; 0 picks a free one [default: server.port of the settings, 4040]
+    #[arg(long)]
+    port: Option<u16>,
+    /// Where to keep the state [default: <workspace>/.guildhall/state, or `GUILDHALL_DATA_DIR`]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Settings file [default: <workspace>/WORKFLOW.md, or `GUILDHALL_WORKFLOW`]
+    #[arg(long, value_name = "FILE")]
+    workflow: Option<PathBuf>,
+    /// Put a few issues on an empty local board, to have something to look at
+    #[arg(long)]
+    demo: bool,
+    /// Stop after this long without a request, such as 10m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    idle_exit: Option<Duration>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> CommandResult {
+    let cwd = std::env::current_dir().context("Cannot tell the current directory")?;
+    let workspace = Workspace::find(args.dir.as_deref(), &cwd).with_overrides(
+        args.data_dir.as_deref(),
+        args.workflow.as_deref(),
+        &cwd,
+        &process_env,
+    );
+    if !workspace.root.is_dir() {
+        return Err(CommandError::usage(format!(
+            "The workspace `{}` is not a folder",
+            workspace.root.display()
+        )));
+    }
+    let loaded = Settings::load(&workspace, &process_env).map_err(CommandError::usage)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("Cannot start threads")?;
+    match data_dir::claim(&workspace.state_dir)? {
+        Claim::Owned(owned) => runtime.block_on(start(args, &workspace, &loaded, &owned)),
+        Claim::Taken => runtime.block_on(point_at_the_other(args, &workspace)),
+    }
+}
+
+/// Another process serves this workspace: says where.
+async fn point_at_the_other(args: &Args, workspace: &Workspace) -> CommandResult {
+    let deadline = tokio::time::Instant::now() + OTHER_PATIENCE;
+    loop {
+        if let Some(running) = data_dir::running(&workspace.state_dir)
+            && client::answers(&running.url).await
+        {
+            let text = format!(
+                "Guildhall runs already for {} at {}",
+                running.workspace.display(),
+                running.url
+            );
+            return report(args, &running, workspace, true, &[text]);
+        }
+        if tokio::time::Instant::now() > deadline {
+            return Err(anyhow::anyhow!(
+                "Another process owns `{}` and does not say where it listens",
+                workspace.state_dir.display()
+            )
+            .into());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn start(
+    args: &Args,
+    workspace: &Workspace,
+    loaded: &Loaded,
+    owned: &Owned,
+) -> CommandResult {
+    telemetry::start(&loaded.settings.logging)?;
+    let metrics = Metrics::install();
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let (mounts, wired) = LiveMounts::start(workspace, loaded).map_err(CommandError::usage)?;
+    let made = if args.demo { fill_board(&wired)? } else { 0 };
+    let (clock, ids) = wiring::machine();
+    let person = || local_owner(workspace);
+    let tokens = TokenFile::open(
+        &workspace.state_dir,
+        person,
+        Arc::clone(&clock),
+        Arc::clone(&ids),
+    )?;
+    let cursor_key = CursorKey::new(owned.cursor_key(&*ids)?);
+
+    // Nobody can ask anything before the tokens are there.
+    let (listener, address) = bind(args, &loaded.settings).await?;
+    let running = Running {
+        url: format!("http://{}", shown_address(address)),
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        workspace: workspace.root.clone(),
+    };
+    let shutdown = CancellationToken::new();
+    let mounts = Arc::new(mounts);
+    let server = &loaded.settings.server;
+    let app = Arc::new(App::new(AppParts {
+        mounts: Arc::clone(&mounts) as Arc<dyn MountSource>,
+        authenticator: Arc::new(tokens),
+        hosts: Hosts::new(
+            &server.host,
+            address.port(),
+            server.allowed_hosts.iter().cloned(),
+            server.allowed_origins.iter().cloned(),
+        ),
+        clock: Arc::clone(&clock),
+        ids,
+        cursor_key,
+        metrics: metrics.clone(),
+        about: About {
+            version: env!("CARGO_PKG_VERSION"),
+            workspace: workspace.root.display().to_string(),
+            data_dir: workspace.state_dir.display().to_string(),
+            pid: running.pid,
+        },
+        max_request_bytes: server.max_request_bytes,
+        mcp_sessions: server.mcp_sessions,
+        shutdown: shutdown.clone(),
+    }));
+    let routes = router(Arc::clone(&app), &mcp::endpoint(&app));
+    owned.announce(&running)?;
+    stop_on_signals(shutdown.clone())?;
+    tokio::spawn(metrics.upkeep());
+    tokio::spawn(watch_settings(mounts, shutdown.clone()));
+    if let Some(limit) = args.idle_exit {
+        tokio::spawn(stop_when_idle(
+            app.activity(),
+            clock,
+            limit,
+            shutdown.clone(),
+        ));
+    }
+    report(
+        args,
+        &running,
+        workspace,
+        false,
+        &greeting(&running, workspace, &wired, made).await,
+    )?;
+    tracing::info!(server.url = running.url, "Listening on {}", running.url);
+    serve(listener, routes, Limits::default(), shutdown).await;
+    tracing::info!("Stopped");
+    Ok(())
+}
+
+fn fill_board(wired: &Wired) -> Result<usize, CommandError> {
+    match &wired.board {
+        Some(board) => Ok(demo::fill(board)?),
+        None => Err(CommandError::usage(
+            "--demo fills the local board, and these settings mount none",
+        )),
+    }
+}
+
+/// The person this machine's user is: git's `user.email`, else `owner@localhost`.
+fn local_owner(workspace: &Workspace) -> Principal {
+    guildhall_git::user_email(&workspace.root)
+        .and_then(|address| Principal::user(&address).ok())
+        .unwrap_or_else(|| Principal::user("owner@localhost").expect("is an address"))
+}
+
+/// Listens where the arguments say, else the settings. A port that only the settings name may belong to another
+/// workspace's server: then any free one does.
+async fn bind(args: &Args, settings: &Settings) -> Result<(TcpListener, SocketAddr), CommandError> {
+    let host = settings.server.host.as_str();
+    let port = args.port.unwrap_or(settings.server.port);
+    let listener = match TcpListener::bind((host, port)).await {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && args.port.is_none() => {
+            TcpListener::bind((host, 0)).await
+        }
+        bound => bound,
+    };
+    let listener = listener
+        .with_context(|| format!("Cannot listen on {host}:{port}"))
+        .map_err(|error| {
+            let error = CommandError::from(error);
+            if args.port.is_some() {
+                error.hint("`--port 0` takes a free port.")
+            } else {
+                error
+            }
+        })?;
+    let address = listener.local_addr().context("Cannot tell the port")?;
+    Ok((listener, address))
+}
+
+/// An address others can be sent to: a server on every interface is reached on this machine by its loopback.
+fn shown_address(address: SocketAddr) -> SocketAddr {
+    let mut shown = address;
+    if address.ip().is_unspecified() {
+        shown.set_ip(match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    shown
+}
+
+async fn greeting(
+    running: &Running,
+    workspace: &Workspace,
+    wired: &Wired,
+    made: usize,
+) -> Vec<String> {
+    let issues = match wired.tracker.issues().await {
+        Ok(issues) if made > 0 => {
+            format!("{} issues, {made} of them made for this demo", issues.len())
+        }
+        Ok(issues) => format!("{} issues", issues.len()),
+        Err(error) => error.to_string(),
+    };
+    vec![
+        format!(
+            "Guildhall {} is running at {}",
+            running.version, running.url
+        ),
+        String::new(),
+        format!("  Workspace  {}", workspace.root.display()),
+        format!("  Tracker    {}: {issues}", wired.mounted.tracker()),
+        format!("  Tools      {}", wired.mounted.catalog().tools().count()),
+        format!(
+            "  Token      {}",
+            workspace.state_dir.join("owner.token").display()
+        ),
+        String::new(),
+        format!("Connect an agent:  {} connect claude", program()),
+    ]
+}
+
+/// How this program is called: by its name where the shell would find it, else by its path.
+pub(super) fn program() -> String {
+    let Ok(path) = std::env::current_exe() else {
+        return "guildhall".to_owned();
+    };
+    let on_path = std::env::var_os("PATH")
+        .is_some_and(|dirs| std::env::split_paths(&dirs).any(|dir| dir.join("guildhall") == path));
+    if on_path {
+        "guildhall".to_owned()
+    } else {
+        path.display().to_string()
+    }
+}
+
+fn report(
+    args: &Args,
+    running: &Running,
+    workspace: &Workspace,
+    already: bool,
+    text: &[String],
+) -> CommandResult {
+    if args.json {
+        let object = json!({
+            "url": running.url,
+            "pid": running.pid,
+            "version": running.version,
+            "workspace": running.workspace,
+            "data_dir": workspace.state_dir,
+            "token_file": workspace.state_dir.join("owner.token"),
+            "already_running": already,
+        });
+        return say(&object.to_string());
+    }
+    say(&text.join("\n"))
+}
+
+fn stop_on_signals(shutdown: CancellationToken) -> anyhow::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        shutdown.cancel();
+        // Whoever asks a second time does not want to wait for calls to finish.
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(())
+}
+
+/// Clients that subscribed hear of changed tools also while nobody asks for any.
+async fn watch_settings(mounts: Arc<LiveMounts>, shutdown: CancellationToken) {
+    let mut tick = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => drop(mounts.current()),
+            () = shutdown.cancelled() => return,
+        }
+    }
+}
+
+async fn stop_when_idle(
+    activity: Arc<Activity>,
+    clock: Arc<dyn Clock>,
+    limit: Duration,
+    shutdown: CancellationToken,
+) {
+    loop {
+        let idle = activity.idle(&*clock);
+        if idle >= limit {
+            tracing::info!("Nothing was asked for {limit:?}, stopping");
+            shutdown.cancel();
+            return;
+        }
+        tokio::time::sleep(limit.saturating_sub(idle).max(Duration::from_millis(20))).await;
+    }
+}
+
+/// `90`, `90s`, `10m`, `2h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(
+        text.trim_end_matches(|c: char| c.is_ascii_alphabetic())
+            .len(),
+    );
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(format!("unknown unit `{unit}`: use s, m or h")),
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "expected a whole number with s, m or h, such as 10m".to_owned())?;
+    number
+        .checked_mul(seconds)
+        .filter(|total| *total > 0)
+        .map(Duration::from_secs)
+        .ok_or_else(|| "expected a duration above zero".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_whole_numbers_with_a_unit() {
+        for (text, seconds) in [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7200)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)));
+        }
+        for text in ["", "m", "10d", "1.5h", "-1m", "0", "18446744073709551615h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_on_every_interface_is_reached_by_loopback() {
+        assert_eq!(
+            shown_address("0.0.0.0:80".parse().unwrap()).to_string(),
+            "127.0.0.1:80"
+        );
+        assert_eq!(
+            shown_address("[::]:80".parse().unwrap()).to_string(),
+            "[::1]:80"
+        );
+        assert_eq!(
+            shown_address("192.168.1.2:80".parse().unwrap()).to_string(),
+            "192.168.1.2:80"
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! Finding the server, starting it where none runs, and talking to it.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use guildhall_config::{Workspace, env_vars, process_env};
+use serde_json::Value;
+
+use crate::data_dir::{self, Running};
+use crate::output::{CommandError, Fault};
+
+/// How long a server that was started for a command may take until it answers.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A tool may wait for something (`wait_seconds` up to 50); beyond this nothing comes any more.
+const CALL_TIMEOUT: Duration = Duration::from_mins(5);
+/// How long a server stays that was started in the background and is not asked anything.
+const IDLE_EXIT: &str = "10m";
+
+/// Which server a command talks to.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Target {
+    /// The workspace whose server to use [default: the one around the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Where that server keeps its state [default: <workspace>/.guildhall/state]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+impl Target {
+    /// The workspace it names.
+    pub(crate) fn workspace(&self) -> anyhow::Result<Workspace> {
+        let cwd = std::env::current_dir().context("Cannot tell the current directory")?;
+        let workspace = Workspace::find(self.workspace.as_deref(), &cwd);
+        Ok(workspace.with_overrides(self.data_dir.as_deref(), None, &cwd, &process_env))
+    }
+}
+
+/// A server and who we are there.
+#[derive(Clone)]
+pub(crate) struct Server {
+    /// Without a slash at the end.
+    pub(crate) url: String,
+    pub(crate) token: String,
+    http: reqwest::Client,
+}
+
+/// A server's answer.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Server {
+    fn new(url: &str, token: &str) -> anyhow::Result<Self> {
+        let token = token.trim();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            anyhow::bail!("The token is empty or has characters that no token has");
+        }
+        Ok(Self {
+            url: url.trim_end_matches('/').to_owned(),
+            token: token.to_owned(),
+            http: http()?,
+        })
+    }
+
+    /// The server that the environment names, or `None` where it names none.
+    pub(crate) fn from_environment() -> Result<Option<Self>, CommandError> {
+        let Some(url) = process_env(env_vars::GUILDHALL_URL) else {
+            return Ok(None);
+        };
+        let token = match (
+            process_env(env_vars::GUILDHALL_TOKEN),
+            process_env(env_vars::GUILDHALL_TOKEN_FILE),
+        ) {
+            (Some(token), _) => token,
+            (None, Some(path)) => read_token(Path::new(&path))?,
+            (None, None) => {
+                return Err(
+                    CommandError::usage("GUILDHALL_URL is set and no token for it")
+                        .hint("Set GUILDHALL_TOKEN or GUILDHALL_TOKEN_FILE too."),
+                );
+            }
+        };
+        Ok(Some(Self::new(&url, &token)?))
+    }
+
+    /// The server of `target`'s workspace as its owner, started in the background where none runs; or the one that the
+    /// environment names.
+    pub(crate) async fn find(target: &Target) -> Result<Self, CommandError> {
+        if let Some(server) = Self::from_environment()? {
+            return Ok(server);
+        }
+        let workspace = target.workspace()?;
+        let running = ensure_running(&workspace).await?;
+        Ok(Self::new(
+            &running.url,
+            &read_token(&workspace.state_dir.join("owner.token"))?,
+        )?)
+    }
+
+    /// The same server as the agent whose token is in the file `path`.
+    pub(crate) fn as_holder_of(&self, path: &Path) -> anyhow::Result<Self> {
+        Self::new(&self.url, &read_token(path)?)
+    }
+
+    /// A request to `path`, with the token.
+    pub(crate) fn request(&self, method: http::Method, path: &str) -> reqwest::RequestBuilder {
+        self.http
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(&self.token)
+    }
+
+    async fn reply(&self, request: reqwest::RequestBuilder) -> Result<Reply, CommandError> {
+        let response = request
+            .timeout(CALL_TIMEOUT)
+            .send()
+            .await
+            .with_context(|| format!("Cannot reach the server at {}", self.url))?;
+        let status = response.status().as_u16();
+        let text = response
+            .text()
+            .await
+            .context("The server's answer ended early")?;
+        let body = serde_json::from_str(&text).with_context(|| {
+            format!(
+                "The server at {} answered {status} and no JSON: is it Guildhall?",
+                self.url
+            )
+        })?;
+        Ok(Reply { status, body })
+    }
+
+    /// `GET path`, its result.
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, CommandError> {
+        self.reply(self.request(http::Method::GET, path))
+            .await?
+            .result()
+    }
+
+    /// `POST path` with `body`.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Reply, CommandError> {
+        self.reply(self.request(http::Method::POST, path).json(body))
+            .await
+    }
+
+    /// The file that holds the token of this person's agent `name`, made where there is none.
+    pub(crate) async fn agent_token_file(&self, name: &str) -> Result<PathBuf, CommandError> {
+        let made = self
+            .post("/api/agents", &serde_json::json!({ "name": name }))
+            .await?
+            .result()?;
+        let path = made["token_file"]
+            .as_str()
+            .context("The server did not say where the token is")?;
+        Ok(PathBuf::from(path))
+    }
+}
+
+impl Reply {
+    /// The result, or the refusal as an error.
+    pub(crate) fn result(mut self) -> Result<Value, CommandError> {
+        if self.status == 200 {
+            return Ok(self.body["result"].take());
+        }
+        let message = self.body["error"]
+            .as_str()
+            .unwrap_or("The server refused and did not say why");
+        let mut error = CommandError::refused(message);
+        error.fault = self.fault();
+        error
+            .hints
+            .extend(self.body["hint"].as_str().map(str::to_owned));
+        Err(error)
+    }
+
+    /// Whose fault a refusal is.
+    pub(crate) fn fault(&self) -> Fault {
+        if self.status >= 500 && self.status != 502 {
+            Fault::Ours
+        } else {
+            Fault::Refused
+        }
+    }
+}
+
+fn http() -> anyhow::Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("guildhall/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .context("Cannot make an HTTP client")
+}
+
+/// The token in the file `path`.
+pub(crate) fn read_token(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path)
+        .with_context(|| format!("Cannot read the token file `{}`", path.display()))
+}
+
+/// Whether a Guildhall answers at `url`.
+pub(crate) async fn answers(url: &str) -> bool {
+    let Ok(http) = http() else { return false };
+    let asked = http
+        .get(format!("{url}/health"))
+        .timeout(Duration::from_secs(2))
+        .send()
+        .await;
+    asked.is_ok_and(|response| response.status().is_success())
+}
+
+/// The server of `workspace`, started in the background where none runs.
+pub(crate) async fn ensure_running(workspace: &Workspace) -> Result<Running, CommandError> {
+    if let Some(running) = data_dir::running(&workspace.state_dir)
+        && answers(&running.url).await
+    {
+        return Ok(running);
+    }
+    let mut child = start_in_background(workspace)?;
+    let deadline = tokio::time::Instant::now() + START_PATIENCE;
+    let mut pause = Duration::from_millis(5);
+    loop {
+        if let Some(running) = data_dir::running(&workspace.state_dir)
+            && answers(&running.url).await
+        {
+            return Ok(running);
+        }
+        // Another process may have been first; then ours has ended well and the other one is about to answer.
+        if let Some(status) = child.try_wait()?
+            && !status.success()
+        {
+            let log = log_path(workspace);
+            let mut error = CommandError::refused("The server did not start");
+            error.fault = if status.code() == Some(2) {
+                Fault::Usage
+            } else {
+                Fault::Ours
+            };
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            error.hints.extend(
+                said.lines()
+                    .rev()
+                    .take(5)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .rev()
+                    .map(str::to_owned),
+            );
+            return Err(error.hint(format!("Its log is `{}`.", log.display())));
+        }
+        if tokio::time::Instant::now() > deadline {
+            return Err(CommandError::from(anyhow::anyhow!(
+                "The server did not answer within {} seconds",
+                START_PATIENCE.as_secs()
+            ))
+            .hint(format!("Its log is `{}`.", log_path(workspace).display())));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+}
+
+fn log_path(workspace: &Workspace) -> PathBuf {
+    workspace.state_dir.join("server.log")
+}
+
+/// Starts `guildhall up` for `workspace`, detached from this process and its terminal. It ends by itself when idle.
+fn start_in_background(workspace: &Workspace) -> anyhow::Result<std::process::Child> {
+    data_dir::make(&workspace.state_dir)?;
+    let log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log_path(workspace))
+        .with_context(|| format!("Cannot open `{}`", log_path(workspace).display()))?;
+    Command::new(std::env::current_exe().context("Cannot tell which program this is")?)
+        .arg("up")
+        .arg(&workspace.root)
+        .arg("--data-dir")
+        .arg(&workspace.state_dir)
+        .args(["--idle-exit", IDLE_EXIT])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        // A group of its own: ctrl-c in the terminal is meant for the command, not for the server.
+        .process_group(0)
+        .spawn()
+        .context("Cannot start the server")
+}

@@ -1,0 +1,140 @@
+//! What the command line says, and with which exit code it ends.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+
+/// Why a command failed; scripts tell them apart by the exit code.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fault {
+    /// The tool, or the server, said no: 1.
+    Refused,
+    /// The command, its arguments or the settings are wrong: 2.
+    Usage,
+    /// A fault of ours or of the machine: 3.
+    Ours,
+}
+
+/// A failed command: what was wrong, and what would help.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) fault: Fault,
+    pub(crate) error: anyhow::Error,
+    pub(crate) hints: Vec<String>,
+    /// The command has said it in its own form already.
+    said: bool,
+}
+
+pub(crate) type CommandResult = Result<(), CommandError>;
+
+impl CommandError {
+    pub(crate) fn refused(message: impl fmt::Display) -> Self {
+        Self::new(Fault::Refused, anyhow::Error::msg(message.to_string()))
+    }
+
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Fault::Usage, anyhow::Error::msg(message.to_string()))
+    }
+
+    fn new(fault: Fault, error: anyhow::Error) -> Self {
+        Self {
+            fault,
+            error,
+            hints: Vec::new(),
+            said: false,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// A failure that was printed already, of which only the exit code is left to give.
+    pub(crate) fn said(fault: Fault) -> Self {
+        let mut error = Self::new(fault, anyhow::anyhow!("Said already"));
+        error.said = true;
+        error
+    }
+
+    /// Says it on standard error, the cause after the colon, hints on lines of their own.
+    pub(crate) fn print(&self) -> ExitCode {
+        let code = ExitCode::from(match self.fault {
+            Fault::Refused => 1,
+            Fault::Usage => 2,
+            Fault::Ours => 3,
+        });
+        if self.said {
+            return code;
+        }
+        let mut out = anstream::stderr().lock();
+        let (red, cyan) = (bold(AnsiColor::Red), bold(AnsiColor::Cyan));
+        let _ = writeln!(
+            out,
+            "{red}error{red:#}: {}",
+            printable(&format!("{:#}", self.error))
+        );
+        for hint in &self.hints {
+            let _ = writeln!(out, "{cyan}hint{cyan:#}: {}", printable(hint));
+        }
+        code
+    }
+}
+
+/// What a step fails with unless it says otherwise is a fault of ours.
+impl<E: Into<anyhow::Error>> From<E> for CommandError {
+    fn from(error: E) -> Self {
+        Self::new(Fault::Ours, error.into())
+    }
+}
+
+fn bold(color: AnsiColor) -> Style {
+    color.on_default().bold()
+}
+
+/// Prints one line of result. A reader that went away (`| head`) ends the command quietly.
+pub(crate) fn say(line: &str) -> CommandResult {
+    let mut out = anstream::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        result => Ok(result?),
+    }
+}
+
+/// `text` with its escape sequences and other control characters made visible: nothing from outside may steer a
+/// terminal. Line ends stay.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if is_harmless(c) { c } else { '\u{fffd}' })
+        .collect()
+}
+
+/// Control characters steer terminals; bidirectional controls make a text look like another.
+fn is_harmless(c: char) -> bool {
+    let steers = c.is_control() && c != '\n' && c != '\t';
+    let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
+    !steers && !reorders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_printed_raw() {
+        let given = "a\u{1b}[2Jb\rc\u{9b}31m\u{202e}d\u{7}\te\n";
+        assert_eq!(
+            printable(given),
+            "a\u{fffd}[2Jb\u{fffd}c\u{fffd}31m\u{fffd}d\u{fffd}\te\n"
+        );
+    }
+
+    #[test]
+    fn a_cause_stands_after_its_colon() {
+        let error: CommandError = anyhow::anyhow!("disk full").context("Cannot write").into();
+        assert_eq!(error.fault, Fault::Ours);
+        assert_eq!(format!("{:#}", error.error), "Cannot write: disk full");
+    }
+}

@@ -1,0 +1,284 @@
+//! The one place that names packs and trackers: from settings to what is mounted.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use guildhall_config::{
+    Loaded, Provider, Reloader, Settings, SettingsError, Workspace, process_env,
+};
+use guildhall_core::memory::MemoryTracker;
+use guildhall_core::tracker::Tracker;
+use guildhall_core::{Clock, Ids, SystemClock, SystemIds};
+use guildhall_local::{Board, BoardOptions, IdPrefix};
+use guildhall_server::{MountSource, Mounted};
+use guildhall_tools::{Catalog, Pack};
+use tokio::sync::watch;
+
+/// The packs that settings can name.
+const PACKS: &[&str] = &["local"];
+
+/// What settings come to: the mounted tools, the tracker, and the board where there is one.
+pub(crate) struct Wired {
+    pub(crate) mounted: Arc<Mounted>,
+    pub(crate) tracker: Arc<dyn Tracker>,
+    pub(crate) board: Option<Board>,
+}
+
+/// The board that is open, kept over a reload that does not move it: reading it anew would cost what a start costs.
+struct OpenBoard {
+    path: PathBuf,
+    id_prefix: String,
+    board: Board,
+}
+
+/// Makes what `loaded` asks for. `open` is the board of the settings before.
+fn wire(loaded: &Loaded, open: &mut Option<OpenBoard>) -> Result<Wired, SettingsError> {
+    let settings = &loaded.settings;
+    let active = settings.active_tracker();
+    let mut names = default_packs(active.provider);
+    for pack in &settings.tools.packs {
+        if !PACKS.contains(&pack.name.as_str()) {
+            let known = PACKS.join(", ");
+            let message = format!(
+                "unsupported tool pack: {} (known tool packs: {known})",
+                pack.name
+            );
+            return Err(loaded.refusal(&format!("tools.{}", pack.name), Some(pack.at), message));
+        }
+        if !names.contains(&pack.name.as_str()) {
+            names.push(&pack.name);
+        }
+    }
+    let needs_board = names.contains(&"local") || active.provider == Provider::Local;
+    let board = if needs_board {
+        Some(board(loaded, settings, open)?)
+    } else {
+        None
+    };
+    let tracker: Arc<dyn Tracker> = match (active.provider, &board) {
+        (Provider::Local, Some(board)) => Arc::new(board.clone()),
+        (Provider::Memory, _) => Arc::new(MemoryTracker::new(
+            active.issues.clone().unwrap_or_default(),
+        )),
+        (provider, _) => {
+            let message = format!(
+                "tracker `{}` is not part of this version: use local or memory",
+                provider.as_str()
+            );
+            return Err(loaded.refusal("tracker.kind", None, message));
+        }
+    };
+    let packs: Vec<Pack> = names
+        .iter()
+        .filter_map(|name| match (*name, &board) {
+            ("local", Some(board)) => Some(guildhall_packs::local::pack(board)),
+            _ => None,
+        })
+        .collect();
+    let catalog =
+        Catalog::mount(packs).map_err(|error| loaded.refusal("tools", None, error.to_string()))?;
+    Ok(Wired {
+        mounted: Arc::new(Mounted::new(catalog, active.provider.as_str())),
+        tracker,
+        board,
+    })
+}
+
+/// The packs a dispatch tracker mounts by itself (Lorenz page, "How tools mount").
+fn default_packs(provider: Provider) -> Vec<&'static str> {
+    match provider {
+        Provider::Local => vec!["local"],
+        _ => Vec::new(),
+    }
+}
+
+fn board(
+    loaded: &Loaded,
+    settings: &Settings,
+    open: &mut Option<OpenBoard>,
+) -> Result<Board, SettingsError> {
+    let wanted = settings.board();
+    if let Some(open) = open
+        .as_ref()
+        .filter(|open| open.path == wanted.path && open.id_prefix == wanted.id_prefix)
+    {
+        return Ok(open.board.clone());
+    }
+    let refuse = |error: guildhall_local::BoardError| {
+        loaded.refusal(
+            "board",
+            None,
+            format!(
+                "The board `{}` cannot be opened: {error}",
+                wanted.path.display()
+            ),
+        )
+    };
+    let mut options = BoardOptions::new(wanted.path.clone());
+    options.id_prefix = IdPrefix::new(&wanted.id_prefix).map_err(refuse)?;
+    let board = Board::open(options, Arc::new(SystemClock), Arc::new(SystemIds)).map_err(refuse)?;
+    *open = Some(OpenBoard {
+        path: wanted.path.clone(),
+        id_prefix: wanted.id_prefix.clone(),
+        board: board.clone(),
+    });
+    Ok(board)
+}
+
+/// The mounts of one workspace, kept in step with its settings file. Settings that do not hold leave the last good ones
+/// in force.
+pub(crate) struct LiveMounts {
+    current: ArcSwap<Mounted>,
+    changes: watch::Sender<u64>,
+    reload: Mutex<Reload>,
+}
+
+struct Reload {
+    reloader: Reloader,
+    open: Option<OpenBoard>,
+}
+
+impl LiveMounts {
+    /// Mounts what `loaded` asks for and from then on what its file says.
+    pub(crate) fn start(
+        workspace: &Workspace,
+        loaded: &Loaded,
+    ) -> Result<(Self, Wired), SettingsError> {
+        let mut open = None;
+        let wired = wire(loaded, &mut open)?;
+        let mounts = Self {
+            current: ArcSwap::new(Arc::clone(&wired.mounted)),
+            changes: watch::Sender::new(0),
+            reload: Mutex::new(Reload {
+                reloader: Reloader::new(workspace, loaded),
+                open,
+            }),
+        };
+        Ok((mounts, wired))
+    }
+
+    /// Looks at the settings file; one `stat` while it has not changed.
+    fn poll(&self) {
+        // While one caller reloads, the others go on with what is mounted.
+        let Ok(mut reload) = self.reload.try_lock() else {
+            return;
+        };
+        let Reload { reloader, open } = &mut *reload;
+        let Some(loaded) = reloader.poll(&process_env) else {
+            return;
+        };
+        match loaded.and_then(|loaded| wire(&loaded, open).map(|wired| (wired, loaded.warnings))) {
+            Ok((wired, warnings)) => {
+                let (old, new) = (
+                    self.current.load().catalog().fingerprint(),
+                    wired.mounted.catalog().fingerprint(),
+                );
+                self.current.store(wired.mounted);
+                tracing::info!(catalog.old = old, catalog.new = new, "Settings reloaded");
+                for warning in warnings {
+                    tracing::warn!("{warning}");
+                }
+                if old != new {
+                    self.changes.send_modify(|count| *count += 1);
+                }
+            }
+            Err(error) => {
+                tracing::error!("Settings not reloaded, the last good ones hold: {error}");
+            }
+        }
+    }
+}
+
+impl MountSource for LiveMounts {
+    fn current(&self) -> Arc<Mounted> {
+        self.poll();
+        self.current.load_full()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}
+
+/// The machine's clock and random numbers.
+pub(crate) fn machine() -> (Arc<dyn Clock>, Arc<dyn Ids>) {
+    (Arc::new(SystemClock), Arc::new(SystemIds))
+}
+
+/// Checks that `loaded` can be mounted, without keeping anything open.
+pub(crate) fn check(loaded: &Loaded) -> Result<Wired, SettingsError> {
+    wire(loaded, &mut None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace(workflow: Option<&str>) -> (tempfile::TempDir, Workspace) {
+        let dir = tempfile::tempdir().unwrap();
+        if let Some(text) = workflow {
+            std::fs::write(dir.path().join("WORKFLOW.md"), text).unwrap();
+        }
+        let workspace = Workspace::find(Some(dir.path()), dir.path());
+        (dir, workspace)
+    }
+
+    fn load(workspace: &Workspace) -> Loaded {
+        Settings::load(workspace, &|_| None).unwrap()
+    }
+
+    fn tools(mounted: &Mounted) -> usize {
+        mounted.catalog().tools().count()
+    }
+
+    #[test]
+    fn without_a_file_the_local_board_is_mounted() {
+        let (_dir, workspace) = workspace(None);
+        let wired = check(&load(&workspace)).unwrap();
+        assert_eq!(
+            (tools(&wired.mounted), wired.mounted.server_name().as_str()),
+            (5, "lorenz_local")
+        );
+        assert_eq!(wired.tracker.kind(), "local");
+    }
+
+    #[test]
+    fn the_memory_tracker_mounts_no_tools_and_tools_can_be_named_beside_it() {
+        let (_dir, memory) = workspace(Some("---\ntracker:\n  kind: memory\n---\n"));
+        let wired = check(&load(&memory)).unwrap();
+        assert_eq!((tools(&wired.mounted), wired.tracker.kind()), (0, "memory"));
+        let (_dir, both) = workspace(Some(
+            "---\ntracker:\n  kind: memory\ntools:\n  local: {}\n---\n",
+        ));
+        assert_eq!(tools(&check(&load(&both)).unwrap().mounted), 5);
+    }
+
+    #[test]
+    fn an_unknown_pack_is_refused_with_the_known_ones() {
+        let (_dir, workspace) = workspace(Some("---\ntools:\n  locale: {}\n---\n"));
+        let error = check(&load(&workspace)).err().unwrap().to_string();
+        assert!(
+            error.contains("unsupported tool pack: locale (known tool packs: local)"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_reload_shows_in_the_next_look_and_a_bad_file_changes_nothing() {
+        let (dir, workspace) = workspace(None);
+        let (mounts, _) = LiveMounts::start(&workspace, &load(&workspace)).unwrap();
+        let mut changes = mounts.changes();
+        assert_eq!(tools(&mounts.current()), 5);
+        let write = |text: &str| std::fs::write(dir.path().join("WORKFLOW.md"), text).unwrap();
+        write("---\ntracker:\n  kind: memory\n---\n");
+        assert_eq!(tools(&mounts.current()), 0);
+        assert!(changes.has_changed().unwrap());
+        changes.mark_unchanged();
+        write("---\ntracker:\n  kind: nonsense\n---\n");
+        assert_eq!(tools(&mounts.current()), 0);
+        assert!(!changes.has_changed().unwrap());
+        write("---\ntracker:\n  kind: local\n---\n");
+        assert_eq!(tools(&mounts.current()), 5);
+    }
+}
