@@ -125,7 +125,7 @@ impl TestServer {
         let address = listener.local_addr().expect("the listener has an address");
 
         let data = tempfile::tempdir().expect("a scratch folder");
-        let owner = OWNER.parse().expect("a person's name");
+        let owner = || OWNER.parse().expect("a person's name");
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
         let tokens = TokenFile::open(data.path(), owner, clock.clone(), ids.clone())
             .map(Arc::new)
