@@ -44,6 +44,77 @@ pub enum GitError {
         limit: Duration,
     },
 
+    /// What the caller gave names no commit.
+    #[error("`{given}` names no commit: {reason}")]
+    BadRevision {
+        /// As given, at most 80 characters of it.
+        given: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// What the caller gave is no path inside a repository.
+    #[error("`{given}` is no path in a repository: {reason}")]
+    BadPath {
+        /// As given, at most 80 characters of it.
+        given: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// The caller's arguments do not fit each other or what was found.
+    #[error("{0}")]
+    BadArgument(String),
+
+    /// There is nothing at the path the caller gave.
+    #[error("There is no {kind} `{path}` in commit {commit}")]
+    NotFound {
+        /// `file` or `directory`.
+        kind: &'static str,
+        /// As given.
+        path: String,
+        /// The commit looked into.
+        commit: String,
+    },
+
+    /// A file is larger than may be given out whole.
+    #[error("`{path}` has {size} bytes, more than the {limit} that can be shown; {advice}")]
+    TooLarge {
+        /// As given.
+        path: String,
+        /// In bytes.
+        size: u64,
+        /// In bytes.
+        limit: u64,
+        /// What can be asked for instead.
+        advice: &'static str,
+    },
+
+    /// A directory is no repository that can be opened.
+    #[error("{} is not a repository that can be opened: {reason}", path.display())]
+    NotARepository {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+
+    /// A repository borrows objects from another.
+    #[error("{} is there: a repository that borrows objects from another is not opened", path.display())]
+    Alternates {
+        /// The file that says so.
+        path: PathBuf,
+    },
+
+    /// Something in a repository is missing or broken.
+    #[error("{what} cannot be read: {reason}")]
+    Damaged {
+        /// The object, ref or file.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// The operating system refused to read or write a file of the repository.
     #[error("Could not {action} {}", path.display())]
     Io {
@@ -61,7 +132,15 @@ impl GitError {
     /// Whether the caller named something that is not there or not allowed, so that other arguments would help.
     pub fn is_callers_fault(&self) -> bool {
         match self {
-            Self::NotInstalled(_)
+            Self::BadRevision { .. }
+            | Self::BadPath { .. }
+            | Self::BadArgument(_)
+            | Self::NotFound { .. }
+            | Self::TooLarge { .. } => true,
+            Self::NotARepository { .. }
+            | Self::Alternates { .. }
+            | Self::Damaged { .. }
+            | Self::NotInstalled(_)
             | Self::TooOld { .. }
             | Self::Failed { .. }
             | Self::TimedOut { .. }

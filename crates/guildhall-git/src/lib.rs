@@ -4,9 +4,27 @@
 //! can change. The calls block; a caller inside a runtime hands them to a blocking thread.
 
 mod command;
+mod diff;
 mod error;
+mod files;
+mod grep;
+mod history;
 mod identity;
+mod log;
+mod object;
+mod path;
+mod repository;
+mod revision;
+mod text;
 
 pub use command::{Environment, Git, Version};
+pub use diff::{Diff, DiffPosition, DiffRequest, FileDiff, Hunk, Status};
 pub use error::GitError;
+pub use files::{
+    Encoding, EntryKind, FileContent, FileRequest, Tree, TreeEntry, TreePosition, TreeRequest,
+};
+pub use grep::{Grep, GrepMatch, GrepPosition, GrepRequest};
 pub use identity::user_email;
+pub use log::{Commit, DayEdge, LogPage, LogPosition, LogRequest, Order, Person, parse_moment};
+pub use repository::Repository;
+pub use text::unescape;

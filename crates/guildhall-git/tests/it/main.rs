@@ -1,0 +1,7 @@
+//! The crate against `git` itself, and against those who would misuse it.
+
+#![cfg(test)]
+
+mod agreement;
+mod reading;
+mod script;
