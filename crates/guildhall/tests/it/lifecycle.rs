@@ -1,0 +1,188 @@
+//! Starting, stopping, and everything in between.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{Place, Ran, eventually, wait};
+
+#[test]
+fn a_second_start_points_at_the_first() {
+    let place = Place::new();
+    let up = place.up(&[]);
+    let ran = place.run(&["up"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains(up.url()), "{ran:?}");
+    let said = place.run(&["up", "--json"]).json();
+    assert_eq!(
+        (&said["url"], &said["pid"]),
+        (&up.said["url"], &up.said["pid"])
+    );
+}
+
+#[test]
+fn a_port_that_was_asked_for_and_is_taken_is_refused_with_a_way_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let place = Place::new();
+    let ran = place.run(&["up", "--port", &port]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.err.contains("--port 0"), "{ran:?}");
+}
+
+#[test]
+fn a_port_of_the_settings_that_belongs_to_another_workspace_gives_way_to_a_free_one() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let place = Place::new();
+    place.write(
+        "WORKFLOW.md",
+        &format!("---\nserver:\n  port: {port}\n---\n"),
+    );
+    let mut command = place.command();
+    let mut process = command
+        .args(["up", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(process.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    assert_ne!(said["url"], format!("http://127.0.0.1:{port}"));
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+#[test]
+fn a_stopped_server_leaves_nothing_that_looks_running() {
+    let place = Place::new();
+    let up = place.up(&[]);
+    assert!(place.state().join("server.json").exists());
+    assert_eq!(up.stop(), 0);
+    assert!(!place.state().join("server.json").exists());
+}
+
+#[test]
+fn a_killed_server_is_replaced_without_repair_and_its_tokens_hold() {
+    let place = Place::new();
+    let mut up = place.up(&["--demo"]);
+    let made = place.run(&["connect", "claude", "--json"]).json();
+    up.process.kill().unwrap();
+    up.process.wait().unwrap();
+    assert!(
+        place.state().join("server.json").exists(),
+        "a killed server cannot tidy up"
+    );
+    let up = place.up(&[]);
+    let token = std::fs::read_to_string(made["token_file"].as_str().unwrap()).unwrap();
+    let mut command = place.command();
+    command
+        .args(["call", "local_query", "count=true"])
+        .env("GUILDHALL_URL", up.url())
+        .env("GUILDHALL_TOKEN", token);
+    assert_eq!(Ran::of(&command.output().unwrap()).json()["total"], 6);
+}
+
+#[test]
+fn an_idle_server_stops_by_itself_and_a_used_one_stays() {
+    let place = Place::new();
+    let mut up = place.up(&["--idle-exit", "4s"]);
+    for _ in 0..8 {
+        place.run(&["call", "local_query"]).ok();
+        std::thread::sleep(std::time::Duration::from_millis(600));
+    }
+    assert!(up.process.try_wait().unwrap().is_none(), "it was in use");
+    assert_eq!(wait(&mut up.process), 0);
+}
+
+#[test]
+fn ten_starts_at_once_end_in_one_server_that_all_agree_on() {
+    let place = Place::new();
+    let started: Vec<_> = (0..10)
+        .map(|_| {
+            let mut command = place.command();
+            command
+                .args(["tools", "--json"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for process in started {
+        let ran = Ran::of(&process.wait_with_output().unwrap());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let urls: BTreeSet<String> = (0..3)
+        .map(|_| {
+            place.run(&["up", "--json"]).json()["url"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(urls.len(), 1);
+}
+
+#[test]
+fn changed_settings_are_in_the_next_listing_and_bad_ones_change_nothing() {
+    let place = Place::new();
+    let _up = place.up(&[]);
+    let tools = || {
+        place
+            .run(&["tools", "--json"])
+            .json()
+            .as_array()
+            .map(Vec::len)
+    };
+    assert_eq!(tools(), Some(5));
+    place.write("WORKFLOW.md", "---\ntracker:\n  kind: memory\n---\n");
+    assert_eq!(tools(), Some(0));
+    place.write("WORKFLOW.md", "---\ntracker:\n  kind: nonsense\n---\n");
+    assert_eq!(tools(), Some(0));
+    eventually("the reason is logged", || {
+        place.log().contains("Settings not reloaded")
+    });
+    place.write(
+        "WORKFLOW.md",
+        "---\ntools:\n  local:\n    path: elsewhere\n---\n",
+    );
+    assert_eq!(tools(), Some(5));
+    place
+        .run(&["call", "local_create_issue", "title=Moved"])
+        .ok();
+    assert!(place.workspace().join("elsewhere/BOARD-1.md").is_file());
+}
+
+#[test]
+fn worktrees_of_a_repository_share_the_server_of_their_main_checkout() {
+    let place = Place::new();
+    let git = |arguments: &[&str]| {
+        let mut command = guildhall_testing::hermetic("git", place.home());
+        command.current_dir(place.workspace()).args([
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=you@example.com",
+        ]);
+        let ran = Ran::of(&command.args(arguments).output().unwrap());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["config", "user.email", "you@example.com"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    git(&["worktree", "add", "-q", "../side"]);
+    let up = place.up(&["--demo"]);
+    let mut command = place.command();
+    command
+        .current_dir(place.home().join("side"))
+        .args(["up", "--json"]);
+    let said = Ran::of(&command.output().unwrap()).json();
+    assert_eq!(said["url"], up.said["url"]);
+    eventually("the owner is git's user", || {
+        place.run(&["call", "local_query"]).ok();
+        place.log().contains("you@example.com")
+    });
+}

@@ -1,0 +1,7 @@
+//! Tests of the whole program, as people and agents run it.
+
+mod cli;
+mod lifecycle;
+mod secrets;
+mod stdio;
+mod support;
