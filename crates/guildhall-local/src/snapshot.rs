@@ -295,12 +295,6 @@ impl Snapshot {
         self.find(self.prefix.key(id).ok()?)
     }
 
-    /// Why the file of `id` is not among the issues, or `None` where there is no such file or it is.
-    pub fn skipped_one(&self, id: &str) -> Option<Skipped> {
-        let key = self.prefix.key(id).ok()?;
-        self.find_bad(key).map(|bad| bad.skipped.clone())
-    }
-
     /// The files that are named like an issue and cannot be read as one, by number.
     pub fn skipped(&self) -> Vec<Skipped> {
         let too_large = self.too_large.iter().map(|id| Skipped {
