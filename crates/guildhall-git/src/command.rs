@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -45,7 +45,7 @@ const OPERATOR_VARIABLES: [&str; 20] = [
 /// Settings that no repository may change: each would run a program, follow another repository or change what is read.
 ///
 /// They are given on the command line, which git ranks above every file.
-const FIXED_CONFIG: [&str; 20] = [
+const FIXED_CONFIG: [&str; 17] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
@@ -56,15 +56,12 @@ const FIXED_CONFIG: [&str; 20] = [
     "core.protectNTFS=true",
     "core.alternateRefsCommand=true",
     "core.commitGraph=true",
-    "diff.external=",
-    "protocol.allow=never",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
     "push.recurseSubmodules=no",
     "gc.auto=0",
     "maintenance.auto=false",
     "transfer.bundleURI=false",
-    "uploadpack.packObjectsHook=",
     "safe.bareRepository=all",
 ];
 
@@ -183,6 +180,8 @@ impl Git {
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_NO_REPLACE_OBJECTS", "1"),
             ("GIT_NO_LAZY_FETCH", "1"),
+            // No transport at all; what fetches or pushes names the ones it may use.
+            ("GIT_ALLOW_PROTOCOL", "none"),
             ("GIT_ATTR_NOSYSTEM", "1"),
             ("GIT_PAGER", "cat"),
         ] {
@@ -240,10 +239,37 @@ pub(crate) struct GitCommand {
 }
 
 impl GitCommand {
+    /// Works on the bare repository at `dir` and on no other that is found around it.
+    pub(crate) fn repository(mut self, dir: &Path) -> Self {
+        self.command.env("GIT_DIR", dir).current_dir(dir);
+        self
+    }
+
     /// Works in `dir` as a person there would, finding the repository around it.
     pub(crate) fn inside(mut self, dir: &Path) -> Self {
         self.command.current_dir(dir);
         self
+    }
+
+    /// Adds one setting, `section.key=value`; it outranks the fixed ones. Before the first argument.
+    pub(crate) fn config(mut self, setting: &str) -> Self {
+        debug_assert!(!self.started, "settings come before arguments");
+        self.command.args(["-c", setting]);
+        self
+    }
+
+    /// Adds or replaces one variable.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// The command itself, for a caller that feeds and reads it as it runs.
+    pub(crate) fn into_std(mut self) -> Command {
+        if !self.started {
+            self.command.arg(&self.action);
+        }
+        self.command
     }
 
     /// Adds an argument of the action.
@@ -266,18 +292,27 @@ impl GitCommand {
     /// # Errors
     /// [`GitError::Failed`] when it ends with a failure or prints more than it may, [`GitError::TimedOut`],
     /// [`GitError::NotInstalled`].
-    pub(crate) fn run(mut self, limits: &Limits) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn run(self, limits: &Limits) -> Result<Vec<u8>, GitError> {
+        self.run_with_input(limits, Vec::new())
+    }
+
+    /// As [`GitCommand::run`], with `input` on its standard input.
+    pub(crate) fn run_with_input(
+        mut self,
+        limits: &Limits,
+        input: Vec<u8>,
+    ) -> Result<Vec<u8>, GitError> {
         if !self.started {
             self.command.arg(&self.action);
         }
         let mut child = self
             .command
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(GitError::NotInstalled)?;
-        let ended = read_to_end(&mut child, limits);
+        let ended = read_to_end(&mut child, input, limits);
         if !matches!(&ended, Some(printed) if printed.complete) {
             kill_group(&child);
         }
@@ -311,8 +346,12 @@ struct Printed {
     complete: bool,
 }
 
-/// Drains the child on threads of their own; `None` when the time is up first.
-fn read_to_end(child: &mut Child, limits: &Limits) -> Option<Printed> {
+/// Feeds and drains the child on threads of their own; `None` when the time is up first.
+fn read_to_end(child: &mut Child, input: Vec<u8>, limits: &Limits) -> Option<Printed> {
+    if let Some(mut stdin) = child.stdin.take() {
+        // A child that ends early closes the pipe; its exit status says what was wrong.
+        thread::spawn(move || stdin.write_all(&input));
+    }
     let (sender, receiver) = mpsc::channel();
     let stdout = child.stdout.take().map(|pipe| (pipe, limits.output));
     let stderr = child.stderr.take();
@@ -371,9 +410,12 @@ fn drain_tail(mut pipe: impl Read, limit: usize) -> (Vec<u8>, bool) {
 
 /// Kills the child and everything it started.
 fn kill_group(child: &Child) {
-    let pid = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
+    kill_group_of(Some(child.id()));
+}
+
+/// Kills the process group that the child with this id leads.
+pub(crate) fn kill_group_of(id: Option<u32>) {
+    let pid = id.and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
     if let Some(pid) = pid {
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }

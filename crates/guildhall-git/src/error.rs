@@ -90,6 +90,17 @@ pub enum GitError {
         advice: &'static str,
     },
 
+    /// The origin has commits that are not here, so a push would have to overwrite them.
+    #[error("`{branch}` is {ahead} ahead and {behind} behind its origin; sync first")]
+    Diverged {
+        /// The default branch.
+        branch: String,
+        /// Commits the origin lacks.
+        ahead: usize,
+        /// Commits that are lacking here.
+        behind: usize,
+    },
+
     /// A directory is no repository that can be opened.
     #[error("{} is not a repository that can be opened: {reason}", path.display())]
     NotARepository {
@@ -135,6 +146,7 @@ impl GitError {
             Self::BadRevision { .. }
             | Self::BadPath { .. }
             | Self::BadArgument(_)
+            | Self::Diverged { .. }
             | Self::NotFound { .. }
             | Self::TooLarge { .. } => true,
             Self::NotARepository { .. }

@@ -84,6 +84,34 @@ impl Repository {
         })
     }
 
+    /// What the ref with this full name points to; `None` when there is none.
+    pub(crate) fn ref_target(&self, name: &str) -> Result<Option<ObjectId>, GitError> {
+        self.read(|reader| {
+            let found = reader.repo.try_find_reference(name);
+            let Some(mut reference) = found.map_err(damaged(name))? else {
+                return Ok(None);
+            };
+            let id = reference.follow_to_object().map_err(damaged(name))?;
+            Ok(Some(id.detach()))
+        })
+    }
+
+    /// The refs whose name begins with `prefix`, with what they point to. Names that are not UTF-8 are left out.
+    pub(crate) fn refs_below(&self, prefix: &str) -> Result<Vec<(String, ObjectId)>, GitError> {
+        self.read(|reader| {
+            let all = reader.repo.references().map_err(damaged("The refs"))?;
+            let mut refs = Vec::new();
+            for reference in all.prefixed(prefix).map_err(damaged("The refs"))? {
+                let reference = reference.map_err(damaged("A ref"))?;
+                let name = std::str::from_utf8(reference.name().as_bstr());
+                if let (Ok(name), Some(id)) = (name, reference.try_id()) {
+                    refs.push((name.to_owned(), id.detach()));
+                }
+            }
+            Ok(refs)
+        })
+    }
+
     /// Runs `work` with a reader that no other thread has.
     pub(crate) fn read<T>(
         &self,

@@ -131,6 +131,7 @@ fn a_failure_repeats_what_git_said_without_credentials() {
     let failed = git()
         .command(Config::Isolated, "ls-remote")
         .inside(Path::new("/"))
+        .env("GIT_ALLOW_PROTOCOL", "https")
         .arg("--end-of-options")
         .arg("https://me:s3cret@127.0.0.1:1/x.git")
         .run(&Limits::SHORT)

@@ -3,5 +3,6 @@
 #![cfg(test)]
 
 mod agreement;
+mod hosting;
 mod reading;
 mod script;
