@@ -34,6 +34,12 @@ const BENCHES: &[Bench] = &[
         target: "board",
     },
     Bench {
+        name: "program",
+        about: "the whole program: start, a query over HTTP, memory",
+        package: "guildhall",
+        target: "program",
+    },
+    Bench {
         name: "mcp",
         about: "listing and calling over MCP, beside the bare SDK and bare HTTP",
         package: "guildhall-testing",
