@@ -1,6 +1,22 @@
 //! Cutting a list of texts to a budget, and going on where it was cut.
 
-use guildhall_tools::{Position, json_len};
+use guildhall_tools::json_len;
+use serde::{Deserialize, Serialize};
+
+/// Where a list of texts goes on: at text `item`, from byte `offset` of it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Position {
+    pub(crate) item: u64,
+    pub(crate) offset: u64,
+}
+
+impl Position {
+    /// Behind everything; also the position that takes the most room to write.
+    pub(crate) const END: Self = Self {
+        item: u64::MAX,
+        offset: u64::MAX,
+    };
+}
 
 /// What of one text stands on a page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -158,12 +174,8 @@ mod tests {
 
     #[test]
     fn a_position_beyond_the_end_is_an_empty_last_page() {
-        let beyond = Position {
-            item: u64::MAX,
-            offset: u64::MAX,
-        };
         assert_eq!(
-            page(&["a"], beyond, 100),
+            page(&["a"], Position::END, 100),
             TextPage {
                 slices: vec![],
                 next: None

@@ -1,8 +1,8 @@
 //! Opaque cursors: where a long answer goes on.
 //!
-//! A cursor holds a position and the version it was read at, signed under the server's key together with the caller,
-//! the tool and the other arguments. So it cannot be made up, carried over to another call, or go on in something that
-//! has changed since; pages never shift.
+//! A cursor holds a position and the version it was read at, in whatever form its tool needs, signed under the server's
+//! key together with the caller, the tool and the other arguments. So it cannot be made up or carried over to another
+//! call; the tool checks the version, so that pages never shift.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use guildhall_core::Principal;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sha2::Sha256;
 
 use crate::{JsonObject, ToolError};
 
 /// Bytes of the signature that are kept: 128 bits are out of reach of guessing.
 const SIGNATURE: usize = 16;
-const LENGTH: usize = 8 + 8 + 8 + SIGNATURE;
+/// Longest cursor that is read, in characters.
+const MAX_LENGTH: usize = 4096;
 
 /// The key that cursors are signed with. It is the server's, and the same on every node.
 #[derive(Clone)]
@@ -55,64 +58,43 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// Where an answer goes on: item `item` of what is listed, from byte `offset` of its text.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Position {
-    /// Which item.
-    pub item: u64,
-    /// Where in its text, in bytes.
-    pub offset: u64,
-}
-
 /// Makes and reads the cursors of one call: this caller, this tool, these arguments.
 #[derive(Clone)]
 pub struct Cursors(Hmac<Sha256>);
 
 impl Cursors {
-    /// The cursor that goes on at `position` of the version `pin` (a hash or counter that changes when what is listed
-    /// does).
-    pub fn seal(&self, position: Position, pin: u64) -> String {
-        let mut bytes = Vec::with_capacity(LENGTH);
-        for part in [position.item, position.offset, pin] {
-            bytes.extend(part.to_be_bytes());
-        }
+    /// The cursor that goes on at `position`.
+    pub fn seal(&self, position: &impl Serialize) -> String {
+        let mut bytes = serde_json::to_vec(position).unwrap_or_default();
         let signature = self.0.clone().chain_update(&bytes).finalize().into_bytes();
         bytes.extend(&signature[..SIGNATURE]);
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The position of `cursor`, and the version it was made at.
+    /// The position of `cursor`.
     ///
     /// # Errors
     ///
     /// Wrong arguments, where it is not a cursor of this caller, tool and arguments.
-    pub fn open(&self, cursor: &str) -> Result<(Position, u64), ToolError> {
-        let refused = || {
+    pub fn open<T: DeserializeOwned>(&self, cursor: &str) -> Result<T, ToolError> {
+        self.verified(cursor).ok_or_else(|| {
             ToolError::bad_arguments("'cursor' is not one that this call gave out")
                 .hint("Call again without it, or with the same arguments as before.")
-        };
-        let bytes = URL_SAFE_NO_PAD
-            .decode(cursor)
-            .ok()
-            .filter(|bytes| bytes.len() == LENGTH)
-            .ok_or_else(refused)?;
-        let (content, signature) = bytes.split_at(LENGTH - SIGNATURE);
+        })
+    }
+
+    fn verified<T: DeserializeOwned>(&self, cursor: &str) -> Option<T> {
+        if cursor.len() > MAX_LENGTH {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+        let (content, signature) = bytes.split_at_checked(bytes.len().checked_sub(SIGNATURE)?)?;
         self.0
             .clone()
             .chain_update(content)
             .verify_truncated_left(signature)
-            .map_err(|_| refused())?;
-        let mut numbers = content
-            .chunks_exact(8)
-            .map(|part| u64::from_be_bytes(part.try_into().expect("chunks are of eight bytes")));
-        let mut next = || numbers.next().expect("the length was checked");
-        Ok((
-            Position {
-                item: next(),
-                offset: next(),
-            },
-            next(),
-        ))
+            .ok()?;
+        serde_json::from_slice(content).ok()
     }
 }
 
@@ -137,35 +119,36 @@ mod tests {
     fn a_cursor_opens_in_the_call_it_was_made_for_and_in_no_other() {
         let arguments = json!({ "issueId": "BOARD-1" });
         let mine = cursors("you@example.com", "read", &arguments);
-        let position = Position {
-            item: 3,
-            offset: 17,
-        };
-        let cursor = mine.seal(position, 99);
-        assert_eq!(mine.open(&cursor).unwrap(), (position, 99));
+        let cursor = mine.seal(&(3, "main"));
+        assert_eq!(
+            mine.open::<(u64, String)>(&cursor).unwrap(),
+            (3, "main".to_owned())
+        );
         for other in [
             cursors("me@example.com", "read", &arguments),
             cursors("you@example.com", "list", &arguments),
             cursors("you@example.com", "read", &json!({ "issueId": "BOARD-2" })),
         ] {
-            assert!(other.open(&cursor).is_err());
+            assert!(other.open::<(u64, String)>(&cursor).is_err());
         }
     }
 
     #[test]
     fn a_changed_or_invented_cursor_is_refused() {
         let mine = cursors("you@example.com", "read", &json!({}));
-        let cursor = mine.seal(Position::default(), 1);
+        let cursor = mine.seal(&(3, "main"));
         for index in 0..cursor.len() {
             let mut wrong = cursor.clone().into_bytes();
-            wrong[index] = if wrong[index] == b'A' { b'B' } else { b'A' };
+            // Another value of the six bits; the last character may have bits that do not count.
+            wrong[index] = if wrong[index] == b'A' { b'Q' } else { b'A' };
             assert!(
-                mine.open(std::str::from_utf8(&wrong).unwrap()).is_err(),
+                mine.open::<(u64, String)>(std::str::from_utf8(&wrong).unwrap())
+                    .is_err(),
                 "at {index}"
             );
         }
         for wrong in ["", "AAAA", "not base64!", &format!("{cursor}A")] {
-            assert!(mine.open(wrong).is_err(), "{wrong}");
+            assert!(mine.open::<(u64, String)>(wrong).is_err(), "{wrong}");
         }
     }
 }

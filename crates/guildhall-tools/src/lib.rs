@@ -26,7 +26,7 @@ mod validate;
 pub use bound::{Budget, MAX_RESULT_BYTES, MCP_RESULT_BYTES, json_len};
 pub use caller::{Caller, Scope};
 pub use catalog::{Catalog, FailureShape, MountError, Pack, Selection, SelectionError};
-pub use cursor::{CursorKey, Cursors, Position};
+pub use cursor::{CursorKey, Cursors};
 pub use error::{ErrorKind, ToolError};
 pub use pipeline::{Answer, Call, Door, Failure, Pipeline, PipelineParts};
 pub use tool::{Annotations, CallContext, Check, JsonObject, Progress, Tool, ToolBuilder};

@@ -6,13 +6,13 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use guildhall_local::{Board, IssueFile};
-use guildhall_tools::{CallContext, Position, Tool, ToolError, json_len};
+use guildhall_tools::{CallContext, Tool, ToolError, json_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::on_board;
-use crate::paged;
+use crate::paged::{self, Position};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -76,7 +76,7 @@ fn page(file: &IssueFile, cursor: Option<&str>, context: &CallContext) -> Result
     let start = match cursor {
         None => Position::default(),
         Some(cursor) => {
-            let (start, pin) = context.cursors.open(cursor)?;
+            let (start, pin): (Position, u64) = context.cursors.open(cursor)?;
             if pin != hash_before(&texts, start) {
                 return Err(ToolError::bad_arguments(format!(
                     "{} has changed since 'cursor' was given out",
@@ -99,8 +99,8 @@ fn page(file: &IssueFile, cursor: Option<&str>, context: &CallContext) -> Result
         },
         comments: Vec::new(),
         origin: Origin(origin),
-        // Counted at its full length while it is not known whether there will be one.
-        next_cursor: Some(context.cursors.seal(start, 0)),
+        // Counted at its greatest length while it is not known whether there will be one.
+        next_cursor: Some(context.cursors.seal(&(Position::END, u64::MAX))),
         truncated: true,
     };
     let page = paged::page(
@@ -111,7 +111,7 @@ fn page(file: &IssueFile, cursor: Option<&str>, context: &CallContext) -> Result
     found.truncated = page.slices.iter().any(|slice| slice.cut);
     found.next_cursor = page
         .next
-        .map(|next| context.cursors.seal(next, hash_before(&texts, next)));
+        .map(|next| context.cursors.seal(&(next, hash_before(&texts, next))));
     for slice in page.slices {
         match slice.item {
             0 => slice.text.clone_into(&mut found.issue.description),
