@@ -7,8 +7,12 @@
 
 mod bench;
 mod check;
+mod conformance;
+mod generate;
+mod serve;
 mod sh;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -30,6 +34,8 @@ enum Task {
     Check(check::Args),
     /// Run a named benchmark, or list them
     Bench(bench::Args),
+    /// Write or check the pages under docs/reference
+    Generate(generate::Args),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +43,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run(&args),
         Task::Check(args) => check::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::Generate(args) => generate::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -26,6 +26,11 @@ pub(crate) fn tools() -> PathBuf {
     target().join("tools")
 }
 
+/// Whether this is a CI run, where nothing may be left out.
+pub(crate) fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
 /// The cargo that runs this program, started in the workspace root.
 pub(crate) fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -1,16 +1,18 @@
 //! The real program over a workspace of its own.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use tempfile::TempDir;
 
 use crate::Server;
 
-/// `guildhall up` in an empty workspace, with its data beside it; stopped and cleaned up when dropped.
+/// `guildhall up` in an empty workspace, with its data beside it; stopped and cleaned up when dropped. Its log is kept
+/// beside them and printed only when the test that holds it fails.
 #[derive(Debug)]
 pub struct Guildhall {
     // Dropped first: the server must be gone before its folders are.
@@ -111,8 +113,31 @@ impl Guildhall {
     }
 }
 
+impl Drop for Guildhall {
+    #[expect(
+        clippy::print_stderr,
+        reason = "the log of a failed test belongs to its output"
+    )]
+    fn drop(&mut self) {
+        if thread::panicking()
+            && let Ok(log) = fs::read_to_string(log_file(self.scratch.path()))
+        {
+            eprintln!("The server's log:\n{log}");
+        }
+    }
+}
+
+fn log_file(scratch: &Path) -> PathBuf {
+    scratch.join("server.log")
+}
+
 fn up(program: &Path, arguments: &[String], scratch: &Path, port: u16) -> Command {
     let workspace = scratch.join("workspace");
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(log_file(scratch))
+        .expect("a log file");
     let mut command = hermetic(program, scratch);
     command
         .arg("up")
@@ -120,7 +145,8 @@ fn up(program: &Path, arguments: &[String], scratch: &Path, port: u16) -> Comman
         .args(["--port", &port.to_string(), "--data-dir"])
         .arg(scratch.join("data"))
         .args(arguments)
-        .current_dir(workspace);
+        .current_dir(workspace)
+        .stderr(log);
     command
 }
 

@@ -16,7 +16,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When it does not start, or ends before it has printed a URL; its standard error is not captured and says why.
+    /// When it does not start, or ends before it has printed a URL; its standard error, which goes where `command` says, has the reason.
     pub fn start(command: &mut Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut process = command

@@ -8,6 +8,7 @@ mod hygiene;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
+use crate::generate::{self, Mode};
 use crate::sh;
 
 #[derive(clap::Args)]
@@ -25,6 +26,8 @@ enum Check {
     Boundaries,
     /// `cargo fmt --check`
     Format,
+    /// The pages under docs/reference are up to date
+    Generated,
     /// clippy on every target, warnings denied
     Lints,
     /// rustdoc, broken links denied
@@ -57,15 +60,21 @@ impl Check {
             Self::Hygiene => hygiene::run(),
             Self::Boundaries => boundaries::run(),
             Self::Format => sh::run(sh::cargo().args(["fmt", "--all", "--check"])),
+            Self::Generated => generate::pages(Mode::Check),
             Self::Lints => sh::run(
                 sh::cargo()
                     .args(["clippy", "--workspace", "--all-targets", "--all-features"])
                     .args(["--", "--deny", "warnings"]),
             ),
+            // Libraries only: the comments of the programs' options are help texts, with rules of their own.
             Self::Docs => sh::run(
                 sh::cargo()
-                    .args(["doc", "--workspace", "--no-deps", "--all-features"])
-                    .env("RUSTDOCFLAGS", "--deny warnings"),
+                    .args(["doc", "--workspace", "--lib", "--no-deps", "--all-features"])
+                    // A link to a private item helps whoever reads the code, where it works.
+                    .env(
+                        "RUSTDOCFLAGS",
+                        "--deny warnings --allow rustdoc::private-intra-doc-links",
+                    ),
             ),
             Self::Dependencies => deny::run(),
         }

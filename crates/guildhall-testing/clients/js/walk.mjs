@@ -39,10 +39,10 @@ export async function walk(adapter, { restart }) {
   const created = await call('local_create_issue', { title, body: 'Made by an interop test' });
   const issueId = created.issue.id;
   assert.ok(issueId, 'A created issue has an id');
-  assert.equal(created.issue.status, 'Todo');
+  assert.equal(created.issue.state, 'Todo');
 
   const moved = await call('local_update_status', { issueId, status: 'In Progress' });
-  assert.equal(moved.issue.status, 'In Progress');
+  assert.equal(moved.issue.state, 'In Progress');
 
   assert.deepEqual(await call('local_comment', { issueId, body: 'A first comment' }), { ok: true });
 

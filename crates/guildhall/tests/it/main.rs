@@ -1,6 +1,7 @@
 //! Tests of the whole program, as people and agents run it.
 
 mod cli;
+mod interop;
 mod lifecycle;
 mod secrets;
 mod stdio;
