@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use guildhall_core::{Clock, Ids};
-use guildhall_tools::{CursorKey, Pipeline, PipelineParts};
+use guildhall_tools::{CursorKey, Pipeline, PipelineParts, RepoResolver};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +41,8 @@ pub struct AppParts {
     pub ids: Arc<dyn Ids>,
     /// What cursors are signed with.
     pub cursor_key: CursorKey,
+    /// Which repositories there are; `None` where none are hosted.
+    pub repos: Option<Arc<dyn RepoResolver>>,
     /// The counters that `/metrics` shows.
     pub metrics: Metrics,
     /// What `/api/status` says.
@@ -67,6 +69,7 @@ impl App {
             ids: Arc::clone(&parts.ids),
             clock: Arc::clone(&parts.clock),
             cursor_key: parts.cursor_key.clone(),
+            repos: parts.repos.clone(),
         });
         let activity = Arc::new(Activity::new(parts.clock.now().as_millisecond()));
         Self {

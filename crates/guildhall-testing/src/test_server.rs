@@ -143,6 +143,7 @@ impl TestServer {
             clock,
             ids,
             cursor_key: CursorKey::new(key),
+            repos: None,
             metrics: Metrics::install(),
             about: About {
                 version: "0.0.0-test",

@@ -5,6 +5,11 @@ use std::sync::Arc;
 
 use guildhall_core::Principal;
 
+use crate::RepoRole;
+
+/// The agent as whom a person's token acts at an agents' door.
+const UNNAMED: &str = "unnamed";
+
 /// What a tool asks of its caller beyond a valid token.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Scope {
@@ -13,6 +18,21 @@ pub enum Scope {
     Any,
     /// A person: an agent never, whoever it belongs to.
     Person,
+    /// Whoever is at least this in the repository the call is about. The tool takes `repo`.
+    Repo(RepoRole),
+    /// A person who owns the repository the call is about. The tool takes `repo`.
+    RepoOwnerInPerson,
+}
+
+impl Scope {
+    /// The least role in a repository, for tools that work in one.
+    pub const fn repo_role(self) -> Option<RepoRole> {
+        match self {
+            Self::Any | Self::Person => None,
+            Self::Repo(role) => Some(role),
+            Self::RepoOwnerInPerson => Some(RepoRole::Owner),
+        }
+    }
 }
 
 /// The principal behind a call together with the limits of the token it came with.
@@ -33,12 +53,20 @@ impl Caller {
         }
     }
 
+    /// Whether `name`, given as `actor` or `from`, is this caller. A person who came in by an agents' door may give the
+    /// name that the token has.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        name == self.principal.name()
+            || (self.principal.agent_name() == Some(UNNAMED)
+                && name == self.principal.user_address())
+    }
+
     /// Whether this caller may ever use a tool called `name` that asks for `scope`. What is not allowed is not listed
     /// and, called all the same, refused as not allowed.
     pub fn may(&self, name: &str, scope: Scope) -> bool {
         let person = match scope {
-            Scope::Any => true,
-            Scope::Person => !self.principal.is_agent(),
+            Scope::Any | Scope::Repo(_) => true,
+            Scope::Person | Scope::RepoOwnerInPerson => !self.principal.is_agent(),
         };
         person && self.tools.as_ref().is_none_or(|tools| tools.contains(name))
     }
@@ -52,8 +80,8 @@ impl Caller {
         }
         let principal = self
             .principal
-            .agent("unnamed")
-            .expect("`unnamed` is an agent's name");
+            .agent(UNNAMED)
+            .expect("it is an agent's name");
         Self { principal, ..self }
     }
 }
@@ -70,6 +98,18 @@ mod tests {
         assert_eq!(agent.principal.name(), "you@example.com[unnamed]");
         assert!(!agent.may("role_grant", Scope::Person));
         assert_eq!(agent.clone().as_agent().principal, agent.principal);
+    }
+
+    #[test]
+    fn a_name_given_beside_the_token_must_be_its_own() {
+        let person = Caller::new("you@example.com".parse().unwrap());
+        assert!(person.is("you@example.com"));
+        assert!(!person.is("you@example.com[claude]"));
+        let unnamed = person.as_agent();
+        assert!(unnamed.is("you@example.com") && unnamed.is("you@example.com[unnamed]"));
+        let agent = Caller::new("you@example.com[claude]".parse().unwrap());
+        assert!(agent.is("you@example.com[claude]"));
+        assert!(!agent.is("you@example.com") && !agent.is("me@example.com[claude]"));
     }
 
     #[test]

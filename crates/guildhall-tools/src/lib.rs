@@ -19,6 +19,7 @@ mod error;
 mod idempotency;
 pub mod lint;
 mod pipeline;
+mod repo;
 pub mod schema;
 mod tool;
 mod validate;
@@ -29,4 +30,5 @@ pub use catalog::{Catalog, FailureShape, MountError, Pack, Selection, SelectionE
 pub use cursor::{CursorKey, Cursors};
 pub use error::{ErrorKind, ToolError};
 pub use pipeline::{Answer, Call, Door, Failure, Pipeline, PipelineParts};
+pub use repo::{RepoAccess, RepoResolver, RepoRole, WantedRepo};
 pub use tool::{Annotations, CallContext, Check, JsonObject, Progress, Tool, ToolBuilder};

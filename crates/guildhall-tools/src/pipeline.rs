@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::FailureShape;
 use crate::idempotency::{Begun, Idempotency};
 use crate::{
-    Budget, CallContext, Caller, Catalog, CursorKey, ErrorKind, JsonObject, Progress, Tool,
-    ToolError, bound,
+    Budget, CallContext, Caller, Catalog, CursorKey, ErrorKind, JsonObject, Progress, RepoAccess,
+    RepoResolver, RepoRole, Tool, ToolError, WantedRepo, bound,
 };
 
 /// Which way a call came in.
@@ -55,6 +55,8 @@ pub struct Call<'a> {
     pub arguments: JsonObject,
     /// Which way it came in.
     pub door: Door,
+    /// The repository in the address, `owner/name`, at the doors that have one.
+    pub repo: Option<&'a str>,
     /// Cancelled when the client goes away or says so.
     pub cancelled: CancellationToken,
     /// Where progress goes.
@@ -98,6 +100,8 @@ pub struct PipelineParts {
     pub clock: Arc<dyn Clock>,
     /// What cursors are signed with.
     pub cursor_key: CursorKey,
+    /// Which repositories there are; `None` where none are hosted.
+    pub repos: Option<Arc<dyn RepoResolver>>,
 }
 
 /// Runs calls: finds the tool, checks the arguments and the caller, runs it, bounds the result, writes the audit line.
@@ -105,6 +109,7 @@ pub struct PipelineParts {
 pub struct Pipeline {
     ids: Arc<dyn Ids>,
     cursor_key: CursorKey,
+    repos: Option<Arc<dyn RepoResolver>>,
     idempotency: Arc<Idempotency>,
 }
 
@@ -115,10 +120,12 @@ impl Pipeline {
             ids,
             clock,
             cursor_key,
+            repos,
         } = parts;
         Self {
             ids,
             cursor_key,
+            repos,
             idempotency: Arc::new(Idempotency::new(clock)),
         }
     }
@@ -160,7 +167,17 @@ impl Pipeline {
                 tool.name()
             )));
         }
-        let mut arguments = tool.accept(call.arguments)?;
+        let mut given = call.arguments;
+        let in_repo = tool.scope().repo_role();
+        if in_repo.is_some() {
+            take_names(&mut given, &call.caller)?;
+            one_repo(&mut given, call.repo)?;
+        }
+        let mut arguments = tool.accept(given)?;
+        let repo = match in_repo {
+            Some(least) => Some(self.repo(tool, least, &mut arguments, &call.caller).await?),
+            None => None,
+        };
         let budget = match call.door.budget(&arguments) {
             // A query that says its own limit has said how much it wants.
             budget if tool.is_sized_by_limit() && arguments.contains_key("limit") => {
@@ -196,6 +213,7 @@ impl Pipeline {
             caller: call.caller,
             door: call.door,
             budget,
+            repo,
             cursors,
             cancelled: call.cancelled.clone(),
             progress: call.progress,
@@ -211,6 +229,37 @@ impl Pipeline {
             first.answer(&payload, &text);
         }
         Ok((payload, text))
+    }
+
+    /// The repository the call is about, if the caller is at least `least` there.
+    async fn repo(
+        &self,
+        tool: &Tool,
+        least: RepoRole,
+        arguments: &mut JsonObject,
+        caller: &Caller,
+    ) -> Result<RepoAccess, ToolError> {
+        let Some(repos) = &self.repos else {
+            return Err(ToolError::not_found("This server hosts no repositories"));
+        };
+        let named = arguments.remove("repo");
+        let wanted = named
+            .as_ref()
+            .and_then(Value::as_str)
+            .map_or(WantedRepo::Implied, WantedRepo::Named);
+        let repo = repos.resolve(caller, wanted).await?;
+        // What goes on is which repository it was found to be: cursors and idempotency keys belong to that one.
+        arguments.insert("repo".to_owned(), repo.full_name().into());
+        if repo.role < least {
+            return Err(ToolError::forbidden(format!(
+                "{} needs the role {least} in {}, and `{}` is {} there",
+                tool.name(),
+                repo.full_name(),
+                caller.principal,
+                repo.role
+            )));
+        }
+        Ok(repo)
     }
 
     fn failed(
@@ -246,6 +295,49 @@ impl Pipeline {
             }),
         }
     }
+}
+
+/// Takes `actor` and `from` out of the arguments: they are accepted for compatibility and must name the caller (zz page,
+/// "Calling a tool").
+fn take_names(arguments: &mut JsonObject, caller: &Caller) -> Result<(), ToolError> {
+    for key in ["actor", "from"] {
+        match arguments.remove(key) {
+            None => {}
+            Some(Value::String(name)) if caller.is(&name) => {}
+            Some(Value::String(name)) => {
+                return Err(ToolError::forbidden(format!(
+                    "'{key}' is `{}`, and the token belongs to `{}`",
+                    crate::validate::excerpt(&name),
+                    caller.principal
+                )));
+            }
+            Some(_) => {
+                return Err(ToolError::bad_arguments(format!(
+                    "'{key}' must be a string"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the repository of the address into the arguments; another one there is a contradiction.
+fn one_repo(arguments: &mut JsonObject, address: Option<&str>) -> Result<(), ToolError> {
+    let Some(address) = address else {
+        return Ok(());
+    };
+    match arguments.get("repo") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(name)) if name == address => {}
+        Some(other) => {
+            return Err(ToolError::bad_arguments(format!(
+                "'repo' is {}, and the address says \"{address}\"",
+                crate::validate::excerpt(&other.to_string())
+            )));
+        }
+    }
+    arguments.insert("repo".to_owned(), address.into());
+    Ok(())
 }
 
 /// The result as it leaves, within `budget`.

@@ -14,7 +14,7 @@ use crate::bound::{Budget, MAX_RESULT_BYTES, MCP_RESULT_BYTES};
 use crate::cursor::Cursors;
 use crate::pipeline::Door;
 use crate::validate::ArgumentRules;
-use crate::{Caller, Scope, ToolError, schema};
+use crate::{Caller, RepoAccess, Scope, ToolError, schema};
 
 /// A JSON object: arguments, results, schemas.
 pub type JsonObject = Map<String, Value>;
@@ -287,6 +287,14 @@ impl ToolBuilder {
                 json!({ "type": "string", "description": about }),
             );
         }
+        if self.scope.repo_role().is_some() {
+            let about = "owner/name; default: the workspace's own";
+            schema::add_property(
+                &mut input,
+                "repo",
+                json!({ "type": "string", "description": about }),
+            );
+        }
         let input = Arc::new(input);
         let output = Arc::new(schema::of_result::<R>());
         let rules = Arc::new(ArgumentRules::compile(&input));
@@ -330,12 +338,27 @@ pub struct CallContext {
     pub door: Door,
     /// How large the result may be. The tool cuts at an item and says how to go on.
     pub budget: Budget,
+    /// The repository the call is about, for tools whose scope is one.
+    pub repo: Option<RepoAccess>,
     /// Makes and reads the cursors of this call.
     pub cursors: Cursors,
     /// Cancelled when the client goes away or says so.
     pub cancelled: CancellationToken,
     /// Where to report progress of long work.
     pub progress: Progress,
+}
+
+impl CallContext {
+    /// The repository the call is about.
+    ///
+    /// # Errors
+    ///
+    /// A fault of ours where the tool's scope is no repository.
+    pub fn repo(&self) -> Result<&RepoAccess, ToolError> {
+        self.repo
+            .as_ref()
+            .ok_or_else(|| ToolError::internal("the tool's scope is no repository"))
+    }
 }
 
 /// Where a tool reports how far it is; without a listener, nowhere.

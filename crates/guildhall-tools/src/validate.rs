@@ -246,7 +246,7 @@ fn article(kind: &str) -> String {
 }
 
 /// At most [`EXCERPT`] characters of `text`, without control characters: it may stand in a terminal or a log.
-fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String = text
         .chars()
         .take(EXCERPT)

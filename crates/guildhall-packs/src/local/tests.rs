@@ -36,6 +36,7 @@ impl Bench {
                 ids,
                 clock,
                 cursor_key,
+                repos: None,
             }),
         }
     }
@@ -54,6 +55,7 @@ impl Bench {
             tool,
             arguments,
             door,
+            repo: None,
             cancelled: CancellationToken::new(),
             progress: Progress::default(),
         };

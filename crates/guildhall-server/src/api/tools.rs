@@ -66,6 +66,7 @@ pub(crate) async fn call(
         tool: &tool,
         arguments,
         door: Door::Http,
+        repo: None,
         cancelled,
         progress: Progress::default(),
     };

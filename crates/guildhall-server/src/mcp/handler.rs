@@ -148,6 +148,7 @@ impl ServerHandler for McpHandler {
             tool: &request.name,
             arguments: request.arguments.unwrap_or_default(),
             door: Door::Mcp,
+            repo: None,
             cancelled: context.ct.clone(),
             progress: progress(&context),
         };

@@ -18,6 +18,32 @@ struct Echo {
     budget: usize,
 }
 
+/// Two repositories: `acme/open`, which everybody reads, and `acme/mine`, which `you@example.com` owns.
+struct Repos;
+
+impl RepoResolver for Repos {
+    fn resolve<'a>(
+        &'a self,
+        caller: &'a Caller,
+        wanted: WantedRepo<'a>,
+    ) -> futures::future::BoxFuture<'a, Result<RepoAccess, ToolError>> {
+        let owns = caller.principal.user_address() == "you@example.com";
+        let access = |name: &str, role| RepoAccess {
+            owner: "acme".to_owned(),
+            name: name.to_owned(),
+            role,
+        };
+        let found = match wanted {
+            WantedRepo::Named("acme/mine") | WantedRepo::Implied if owns => {
+                Ok(access("mine", RepoRole::Owner))
+            }
+            WantedRepo::Named("acme/open") => Ok(access("open", RepoRole::Reader)),
+            _ => Err(ToolError::not_found("There is no such repository")),
+        };
+        Box::pin(std::future::ready(found))
+    }
+}
+
 fn catalog() -> Catalog {
     let echo = Tool::new("echo", "Echo", "Use it in tests.")
         .read_only()
@@ -51,11 +77,21 @@ fn catalog() -> Catalog {
                 budget: 0,
             })
         });
+    let in_repo = |context: CallContext, Arguments { text, .. }| async move {
+        let text = format!("{text} in {}", context.repo()?.full_name());
+        Ok::<_, ToolError>(Echo { text, budget: 0 })
+    };
+    let read = Tool::new("repo_read", "Read", "Use it in tests.")
+        .scope(Scope::Repo(RepoRole::Reader))
+        .handler(in_repo);
+    let write = Tool::new("repo_write", "Write", "Use it in tests.")
+        .scope(Scope::Repo(RepoRole::Contributor))
+        .handler(in_repo);
     let team = Tool::new("team", "Team", "Use it in tests.").handler(|_, _: Arguments| async {
         Err::<Echo, _>(ToolError::not_found("Session not found"))
     });
     Catalog::mount([
-        Pack::new("test", vec![echo, grant, sandbox]),
+        Pack::new("test", vec![echo, grant, sandbox, read, write]),
         Pack::new("team", vec![team])
             .failure(|error| json!({ "error": error.message, "status": "error" })),
     ])
@@ -67,6 +103,7 @@ fn pipeline() -> Pipeline {
         ids: Arc::new(SystemIds),
         clock: Arc::new(SystemClock),
         cursor_key: CursorKey::new([1; 32]),
+        repos: Some(Arc::new(Repos)),
     })
 }
 
@@ -81,6 +118,7 @@ async fn call_by(principal: &str, tool: &str, arguments: Value, door: Door) -> A
         tool,
         arguments,
         door,
+        repo: None,
         cancelled: CancellationToken::new(),
         progress: Progress::default(),
     };
@@ -134,7 +172,7 @@ async fn an_unknown_tool_is_told_with_what_the_caller_may_use() {
     let answer = call("z\"z", json!({})).await;
     assert_eq!(
         answer.payload,
-        json!({ "error": { "message": "Unsupported tool: \"z\\\"z\".", "supportedTools": ["echo", "team"] } })
+        json!({ "error": { "message": "Unsupported tool: \"z\\\"z\".", "supportedTools": ["echo", "repo_read", "repo_write", "team"] } })
     );
     assert_eq!(answer.failure.unwrap().kind, ErrorKind::NotFound);
 }
@@ -212,6 +250,7 @@ async fn a_cancelled_call_ends() {
         tool: "echo",
         arguments,
         door: Door::Mcp,
+        repo: None,
         cancelled: cancelled.clone(),
         progress: Progress::default(),
     };
@@ -264,6 +303,7 @@ async fn the_same_idempotency_key_gives_the_first_answer_and_runs_once() {
             tool: "write",
             arguments,
             door: Door::Mcp,
+            repo: None,
             cancelled: CancellationToken::new(),
             progress: Progress::default(),
         };
@@ -286,4 +326,65 @@ async fn the_same_idempotency_key_gives_the_first_answer_and_runs_once() {
         None,
         "keys belong to one principal"
     );
+}
+
+#[tokio::test]
+async fn a_repo_tool_works_in_the_repo_that_is_named_or_implied() {
+    for (arguments, text) in [
+        (json!({ "text": "x" }), "x in acme/mine"),
+        (
+            json!({ "text": "x", "repo": "acme/open" }),
+            "x in acme/open",
+        ),
+        (
+            json!({ "text": "x", "actor": "you@example.com[claude]", "from": "you@example.com[claude]" }),
+            "x in acme/mine",
+        ),
+    ] {
+        let answer = call("repo_read", arguments.clone()).await;
+        assert_eq!(answer.payload["text"], text, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn a_repo_tool_refuses_other_names_unseen_repos_and_roles_that_are_too_little() {
+    for (tool, arguments, kind) in [
+        (
+            "repo_read",
+            json!({ "text": "x", "actor": "me@example.com" }),
+            ErrorKind::Forbidden,
+        ),
+        (
+            "repo_read",
+            json!({ "text": "x", "from": "you@example.com" }),
+            ErrorKind::Forbidden,
+        ),
+        (
+            "repo_read",
+            json!({ "text": "x", "actor": 5 }),
+            ErrorKind::BadArguments,
+        ),
+        (
+            "repo_read",
+            json!({ "text": "x", "repo": "acme/none" }),
+            ErrorKind::NotFound,
+        ),
+        (
+            "repo_read",
+            json!({ "text": "x", "repo": "../mine" }),
+            ErrorKind::NotFound,
+        ),
+        (
+            "repo_write",
+            json!({ "text": "x", "repo": "acme/open" }),
+            ErrorKind::Forbidden,
+        ),
+    ] {
+        let answer = call(tool, arguments.clone()).await;
+        assert_eq!(
+            answer.failure.map(|failure| failure.kind),
+            Some(kind),
+            "{tool} {arguments}"
+        );
+    }
 }

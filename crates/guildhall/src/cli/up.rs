@@ -149,6 +149,7 @@ async fn start(
         clock: Arc::clone(&clock),
         ids,
         cursor_key,
+        repos: None,
         metrics: metrics.clone(),
         about: About {
             version: env!("CARGO_PKG_VERSION"),
