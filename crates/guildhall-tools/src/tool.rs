@@ -302,10 +302,14 @@ impl ToolBuilder {
         let handler: Handler = Arc::new(move |context, arguments| {
             let function = Arc::clone(&function);
             Box::pin(async move {
-                let arguments = A::deserialize(Value::Object(arguments))
+                let arguments = serde_path_to_error::deserialize(Value::Object(arguments))
                     // The schema was made from `A`, so this is a rule that the type has and the schema lacks.
                     .map_err(|error| {
-                        ToolError::bad_arguments(format!("Arguments do not fit: {error}"))
+                        ToolError::bad_arguments(format!(
+                            "'{}' does not fit: {}",
+                            error.path(),
+                            error.inner()
+                        ))
                     })?;
                 let result = function(context, arguments).await?;
                 serde_json::to_value(result).map_err(ToolError::internal)
