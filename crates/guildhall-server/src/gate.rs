@@ -3,6 +3,7 @@
 //! It is one layer around the whole router, unknown paths included, so that no route can be added beside it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -14,6 +15,9 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use crate::state::{App, Busy};
 use crate::{Access, reply, routes};
+
+/// How long a client may take to send a request's body: that of the largest one over a slow line.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Deepest nesting of a JSON body. `serde_json` itself stops at 128; ours stops before anything is built.
 const MAX_DEPTH: usize = 100;
@@ -124,7 +128,7 @@ pub(crate) async fn gate(
         Err(error) => return reply::error(&error),
     };
     let mut response = if request.method() == Method::OPTIONS && is_preflight(request.headers()) {
-        preflight()
+        preflight(request.headers())
     } else {
         match admit(&app, &mut request) {
             Ok(()) => next.run(request).await,
@@ -215,8 +219,10 @@ fn is_preflight(headers: &HeaderMap) -> bool {
         && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The answer to a CORS preflight: what browser-based MCP clients send and read.
-fn preflight() -> Response {
+/// The answer to a CORS preflight: what browser-based MCP clients send and read. Arguments that clients repeat in
+/// headers (`Mcp-Param-*`) have names of their own, so those that are asked for are granted.
+fn preflight(request: &HeaderMap) -> Response {
+    const ALLOWED: &str = "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id";
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
@@ -226,10 +232,20 @@ fn preflight() -> Response {
     );
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static(
-            "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id",
-        ),
+        HeaderValue::from_static(ALLOWED),
     );
+    let asked = request
+        .get_all(header::ACCESS_CONTROL_REQUEST_HEADERS)
+        .iter()
+        .filter_map(|names| names.to_str().ok())
+        .flat_map(|names| names.split(','))
+        .filter_map(|name| name.trim().parse::<HeaderName>().ok());
+    for name in asked.filter(|name| name.as_str().starts_with("mcp-param-")) {
+        headers.append(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            HeaderValue::from(name),
+        );
+    }
     headers.insert(
         header::ACCESS_CONTROL_MAX_AGE,
         HeaderValue::from_static("600"),
@@ -272,10 +288,20 @@ fn hold_while_streaming(response: Response, busy: Busy) -> Response {
 ///
 /// # Errors
 ///
-/// 413 over the size; 400 for JSON nested deeper than 100 or a body that ends early.
+/// 413 over the size; 400 for JSON nested deeper than 100, and for a body that ends early or does not end in 30 s.
 pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, ToolError> {
-    let limit = app.parts.max_request_bytes;
-    let bytes = axum::body::to_bytes(body, limit).await.map_err(|error| {
+    read_within(app.parts.max_request_bytes, body).await
+}
+
+async fn read_within(limit: usize, body: Body) -> Result<Bytes, ToolError> {
+    let read = axum::body::to_bytes(body, limit);
+    let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, read).await else {
+        return Err(ToolError::bad_arguments(format!(
+            "The request body did not arrive within {} seconds",
+            BODY_TIMEOUT.as_secs()
+        )));
+    };
+    let bytes = read.map_err(|error| {
         let too_large = is_length_limit(&error);
         if too_large {
             ToolError::new(
@@ -408,6 +434,17 @@ mod tests {
         ] {
             assert_eq!(bearer(&HeaderValue::from_static(header)), token, "{header}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_given_up() {
+        let first = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{"))]);
+        let endless = futures::StreamExt::chain(first, futures::stream::pending());
+        let refused = read_within(1000, Body::from_stream(endless)).await;
+        assert_eq!(
+            refused.unwrap_err().message,
+            "The request body did not arrive within 30 seconds"
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// Connections open at once; further ones wait in the kernel's queue.
     pub connections: usize,
-    /// Largest head of a request, in bytes.
+    /// Largest head of a request, in bytes; up to twice as much passes where it arrives in few pieces.
     pub head_bytes: usize,
     /// How long running calls may take to finish once the server is to stop.
     pub shutdown_grace: Duration,

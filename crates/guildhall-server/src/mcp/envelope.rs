@@ -60,10 +60,6 @@ pub(super) async fn exchange(mut head: Parts, body: Bytes, endpoint: &dyn Endpoi
         head.headers
             .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
     }
-    // A client that was told a session id by an earlier server sends it along when it starts anew.
-    if is_post && is_initialize(&body) {
-        head.headers.remove("mcp-session-id");
-    }
     let response = endpoint
         .handle(http::Request::from_parts(head, Full::new(body.clone())))
         .await;
@@ -133,12 +129,6 @@ fn has_json_body(response: &Response) -> bool {
         .headers()
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().starts_with(JSON.as_bytes()))
-}
-
-/// Told from the text alone: parsing every request a second time would cost more than the answer.
-fn is_initialize(body: &[u8]) -> bool {
-    let needle = b"\"initialize\"";
-    body.len() < 64 << 10 && body.windows(needle.len()).any(|window| window == needle)
 }
 
 /// rmcp's refusal in plain text, as a JSON-RPC error. The body tells what was wrong with it.

@@ -98,9 +98,16 @@ impl ServerHandler for McpHandler {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        if let Some(cursor) = request.and_then(|request| request.cursor)
+            && !cursor.is_empty()
+        {
+            let message =
+                "Invalid params: `cursor` is not one of this server's: tools come on one page";
+            return Err(ErrorData::invalid_params(message, None));
+        }
         let (caller, part) = self.part(&context.extensions)?;
         let listed = part
             .listing()

@@ -1,10 +1,11 @@
 //! MCP over Streamable HTTP, both eras on one URL (MCP 2024-11-05 to 2026-07-28).
 //!
 //! [`envelope`] takes in what clients really send and puts refusals into JSON-RPC; [`handler`] answers the methods; rmcp
-//! between them speaks the protocol.
+//! between them speaks the protocol. Where they are on, [`sessions`] says whose a session is.
 
 mod envelope;
 mod handler;
+mod sessions;
 
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ use futures::future::BoxFuture;
 use guildhall_tools::{Caller, Selection, ToolError};
 use http_body_util::Full;
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 pub use handler::McpHandler;
 
+use self::sessions::Sessions;
 use crate::state::App;
 use crate::{gate, reply};
 
@@ -29,9 +31,10 @@ pub trait Endpoint: Send + Sync {
     fn handle(&self, request: http::Request<Full<Bytes>>) -> BoxFuture<'_, Response>;
 }
 
-struct Service<H>(StreamableHttpService<H, LocalSessionManager>);
+/// The door without sessions.
+struct Stateless<H>(StreamableHttpService<H, NeverSessionManager>);
 
-impl<H: ServerHandler> Endpoint for Service<H> {
+impl<H: ServerHandler> Endpoint for Stateless<H> {
     fn handle(&self, request: http::Request<Full<Bytes>>) -> BoxFuture<'_, Response> {
         Box::pin(async move { self.0.handle(request).await.map(Body::new) })
     }
@@ -48,22 +51,26 @@ where
     H: ServerHandler,
     W: Fn(McpHandler) -> H + Send + Sync + 'static,
 {
-    // `Host` and `Origin` are checked by the gate, on every route and with our settings.
+    // `Host` and `Origin` are checked by the gate, on every route and with our settings. rmcp is not told of a shutdown:
+    // it would break off running calls, which may finish; what has no end of its own ends itself.
     let mut config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_legacy_session_mode(app.parts.mcp_sessions)
         .with_json_response(true)
-        .with_cancellation_token(app.parts.shutdown.child_token())
         .with_max_request_body_bytes(usize::MAX);
-    // Older clients stumble over the empty priming event that it would send (it is a feature of 2025-11-25).
+    // Which streams begin with a priming event is told in [`sessions`].
     config.sse_retry = None;
     let handler = McpHandler::new(Arc::clone(app));
-    let service = StreamableHttpService::new(
-        move || Ok(wrap(handler.clone())),
-        Arc::new(LocalSessionManager::default()),
+    let handler: Arc<dyn Fn() -> H + Send + Sync> = Arc::new(move || wrap(handler.clone()));
+    if app.parts.mcp_sessions {
+        return Arc::new(Sessions::new(&handler, &config, &app.parts.shutdown));
+    }
+    let manager = Arc::new(NeverSessionManager::default());
+    Arc::new(Stateless(StreamableHttpService::new(
+        move || Ok(handler()),
+        manager,
         config,
-    );
-    Arc::new(Service(service))
+    )))
 }
 
 /// The selection of a request's path and query, as the handler finds it.
