@@ -8,6 +8,7 @@ pub mod issue;
 pub mod memory;
 pub mod principal;
 pub mod query;
+pub mod repo;
 pub mod suggest;
 pub mod tracker;
 
@@ -15,3 +16,4 @@ pub use clock::{Clock, Ids, SystemClock, SystemIds};
 pub use issue::{Issue, StateType};
 pub use memory::MemoryTracker;
 pub use principal::Principal;
+pub use repo::RepoName;

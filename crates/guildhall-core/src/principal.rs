@@ -7,7 +7,10 @@ use std::str::FromStr;
 ///
 /// Always taken from the token a call came with, never from an argument of it. Names match
 /// `^[^\s\[\]@]+@[^\s\[\]@]+(\[[a-z0-9][a-z0-9-]{0,30}\])?$`.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(
+    Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Deserialize, serde::Serialize,
+)]
+#[serde(try_from = "String", into = "String")]
 pub struct Principal {
     name: String,
     /// Length of the user's part; the name is longer for an agent.
@@ -127,6 +130,20 @@ impl FromStr for Principal {
     }
 }
 
+impl TryFrom<String> for Principal {
+    type Error = PrincipalError;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        name.parse()
+    }
+}
+
+impl From<Principal> for String {
+    fn from(principal: Principal) -> Self {
+        principal.name
+    }
+}
+
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
@@ -147,6 +164,15 @@ mod tests {
         assert_eq!(agent.user_address(), "you@example.com");
         assert_eq!(agent.agent_name(), Some("claude"));
         assert_eq!("you@example.com[claude]".parse(), Ok(agent));
+    }
+
+    #[test]
+    fn a_name_is_written_as_text_and_checked_when_read() {
+        let agent: Principal = "you@example.com[claude]".parse().unwrap();
+        let text = serde_json::to_string(&agent).unwrap();
+        assert_eq!(text, r#""you@example.com[claude]""#);
+        assert_eq!(serde_json::from_str::<Principal>(&text).unwrap(), agent);
+        assert!(serde_json::from_str::<Principal>(r#""you""#).is_err());
     }
 
     #[test]
