@@ -1,0 +1,378 @@
+//! Who may do what on a repo and on a lane. Roles belong to people; an agent has its user's.
+
+use std::fmt;
+use std::str::FromStr;
+
+use guildhall_core::{Principal, RepoName};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::act::Act;
+use crate::error::{Error, Result};
+use crate::repos;
+use crate::store::Answer;
+use crate::tx::Tx;
+use crate::value::{Row, args};
+use crate::{Store, principals};
+
+/// The lane that every repo has; its coordinators and maintainers are the repo's owners and maintainers.
+pub const OWN_LANE: &str = "_repo";
+
+/// A role on a repo. A higher one holds what the lower ones hold.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepoRole {
+    /// May read.
+    Reader,
+    /// May propose lanes, post asks and work.
+    Contributor,
+    /// May review, and coordinates `_repo`.
+    Maintainer,
+    /// May grant roles, in person.
+    Owner,
+}
+
+/// A role on a lane.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneRole {
+    /// Submits changesets and closes the lane.
+    Coordinator,
+    /// Reviews changesets.
+    Maintainer,
+}
+
+/// A role, with what it is on.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// On the repo.
+    Repo(RepoRole),
+    /// On a lane of it.
+    Lane {
+        /// The lane's id.
+        lane: String,
+        /// The role.
+        role: LaneRole,
+    },
+}
+
+/// A role that somebody was given.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Grant {
+    /// The user.
+    pub user: Principal,
+    /// What they were given.
+    pub role: Role,
+    /// When.
+    pub granted_at: Timestamp,
+    /// By whom.
+    pub granted_by: Principal,
+}
+
+/// What a principal may on a repo and, if one was asked about, on a lane of it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Standing {
+    /// Their role on the repo: the granted one, owner for an operator, reader for anybody on a public repo.
+    pub repo: Option<RepoRole>,
+    /// Whether they coordinate the lane.
+    pub coordinator: bool,
+    /// Whether they maintain the lane.
+    pub maintainer: bool,
+}
+
+/// The roles.
+pub trait Roles: Send + Sync {
+    /// Gives a user a role. On a repo a user has one role: this replaces it. On a lane they may have both.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAllowed`] unless an owner of the repo does it in person; [`Error::Missing`] for a repo or user that is
+    /// not there; [`Error::Invalid`] for an agent, or for `_repo`, whose roles are the repo's.
+    fn grant(&self, act: Act, repo: RepoName, user: Principal, role: Role) -> Answer<'_, Grant>;
+
+    /// Takes a role away.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] where the user has not got it; otherwise as [`Roles::grant`].
+    fn withdraw(&self, act: Act, repo: RepoName, user: Principal, role: Role) -> Answer<'_, ()>;
+
+    /// The roles that were given on a repo and its lanes, by user.
+    fn grants(&self, repo: RepoName) -> Answer<'_, Vec<Grant>>;
+
+    /// What `principal` (`None` for a caller without a token) may on `repo` and on `lane` of it. Nothing, for a repo that is
+    /// not there and for somebody who is disabled.
+    fn standing(
+        &self,
+        principal: Option<Principal>,
+        repo: RepoName,
+        lane: Option<String>,
+    ) -> Answer<'_, Standing>;
+}
+
+impl Roles for Store {
+    fn grant(&self, act: Act, repo: RepoName, user: Principal, role: Role) -> Answer<'_, Grant> {
+        Box::pin(
+            self.change(act, (repo, user, role), |tx, act, (repo, user, role)| {
+                Box::pin(grant(tx, act, repo, user, role))
+            }),
+        )
+    }
+
+    fn withdraw(&self, act: Act, repo: RepoName, user: Principal, role: Role) -> Answer<'_, ()> {
+        Box::pin(
+            self.change(act, (repo, user, role), |tx, act, (repo, user, role)| {
+                Box::pin(withdraw(tx, act, repo, user, role))
+            }),
+        )
+    }
+
+    fn grants(&self, repo: RepoName) -> Answer<'_, Vec<Grant>> {
+        const SQL: &str = "SELECT user_name, lane, role, granted_at, granted_by FROM roles
+            WHERE repo = $1 ORDER BY user_name, lane, role";
+        Box::pin(self.read(repo, |tx, repo| {
+            Box::pin(async move {
+                let rows = tx.rows(SQL, args![repo.as_str()]).await?;
+                rows.into_iter().map(read).collect()
+            })
+        }))
+    }
+
+    fn standing(
+        &self,
+        principal: Option<Principal>,
+        repo: RepoName,
+        lane: Option<String>,
+    ) -> Answer<'_, Standing> {
+        let args = (principal, repo, lane);
+        Box::pin(self.snapshot(args, |tx, (principal, repo, lane)| {
+            Box::pin(standing(tx, principal.as_ref(), repo, lane.as_deref()))
+        }))
+    }
+}
+
+async fn grant(
+    tx: &mut Tx,
+    act: &Act,
+    repo: &RepoName,
+    user: &Principal,
+    role: &Role,
+) -> Result<Grant> {
+    may_set(tx, act, repo, user, role).await?;
+    if principals::account(tx, user).await?.is_none() {
+        return Err(Error::missing("user", user));
+    }
+    let (lane, name) = role.columns();
+    if lane.is_empty() {
+        tx.run(
+            "DELETE FROM roles WHERE repo = $1 AND lane = '' AND user_name = $2",
+            args![repo.as_str(), user],
+        )
+        .await?;
+    }
+    tx.run(
+        "INSERT INTO roles (repo, lane, user_name, role, granted_at, granted_by)
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+        args![repo.as_str(), lane, user, name, act.at, &act.by],
+    )
+    .await?;
+    record(tx, act, repo, user, role, "role.granted").await?;
+    let granted = tx
+        .row(
+            "SELECT user_name, lane, role, granted_at, granted_by FROM roles
+             WHERE repo = $1 AND lane = $2 AND user_name = $3 AND role = $4",
+            args![repo.as_str(), lane, user, name],
+        )
+        .await?
+        .ok_or_else(|| Error::fault("a row that was just written is not there"))?;
+    read(granted)
+}
+
+async fn withdraw(
+    tx: &mut Tx,
+    act: &Act,
+    repo: &RepoName,
+    user: &Principal,
+    role: &Role,
+) -> Result<()> {
+    may_set(tx, act, repo, user, role).await?;
+    let (lane, name) = role.columns();
+    let sql = "DELETE FROM roles WHERE repo = $1 AND lane = $2 AND user_name = $3 AND role = $4";
+    if tx.run(sql, args![repo.as_str(), lane, user, name]).await? == 0 {
+        return Err(Error::Missing {
+            what: "role",
+            name: format!("{name}` of `{user}"),
+        });
+    }
+    record(tx, act, repo, user, role, "role.withdrawn").await
+}
+
+async fn may_set(
+    tx: &mut Tx,
+    act: &Act,
+    repo: &RepoName,
+    user: &Principal,
+    role: &Role,
+) -> Result<()> {
+    needs_owner(tx, act, repo, "grant or withdraw roles").await?;
+    repos::get(tx, repo).await?;
+    if user.is_agent() {
+        return Err(Error::Invalid(format!(
+            "`{user}` is an agent; roles are given to its user"
+        )));
+    }
+    match role {
+        Role::Lane { lane, .. } if lane == OWN_LANE || lane.is_empty() => Err(Error::Invalid(
+            format!("The roles of `{OWN_LANE}` are the repo's"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+async fn record(
+    tx: &mut Tx,
+    act: &Act,
+    repo: &RepoName,
+    user: &Principal,
+    role: &Role,
+    kind: &'static str,
+) -> Result<()> {
+    let (lane, name) = role.columns();
+    let lane = (!lane.is_empty()).then_some(lane);
+    let data = json!({ "user": user.name(), "role": name, "lane": lane });
+    repos::record(tx, act, repo, kind, data).await
+}
+
+/// Refuses everybody but an owner of `repo` who is a person.
+pub(crate) async fn needs_owner(tx: &mut Tx, act: &Act, repo: &RepoName, what: &str) -> Result<()> {
+    act.needs_person(what)?;
+    let standing = standing(tx, Some(&act.by), repo, None).await?;
+    if standing.repo == Some(RepoRole::Owner) {
+        return Ok(());
+    }
+    Err(Error::NotAllowed(format!(
+        "`{}` is not an owner of `{repo}`; only an owner may {what}",
+        act.by
+    )))
+}
+
+/// What a principal may, as part of a larger change.
+pub(crate) async fn standing(
+    tx: &mut Tx,
+    principal: Option<&Principal>,
+    repo: &RepoName,
+    lane: Option<&str>,
+) -> Result<Standing> {
+    let Some(hosted) = repos::find(tx, repo).await? else {
+        return Ok(Standing::default());
+    };
+    let mut standing = Standing {
+        repo: RepoRole::of_public(&hosted),
+        ..Standing::default()
+    };
+    let Some(principal) = principal else {
+        return Ok(standing);
+    };
+    // Whoever is disabled is at most what anybody is.
+    let rows = tx
+        .rows(
+            "SELECT u.operator, r.lane, r.role FROM principals p
+             JOIN principals u ON u.name = p.user_name
+             LEFT JOIN roles r ON r.user_name = u.name AND r.repo = $2 AND r.lane IN ('', $3)
+             WHERE p.name = $1 AND p.disabled_at IS NULL AND u.disabled_at IS NULL",
+            args![principal, repo.as_str(), lane.unwrap_or_default()],
+        )
+        .await?;
+    for mut row in rows {
+        if row.take()? {
+            standing.repo = Some(RepoRole::Owner);
+        }
+        let (on, role): (Option<String>, Option<String>) = (row.take()?, row.take()?);
+        match (on.as_deref(), role) {
+            (Some(""), Some(role)) => standing.repo = standing.repo.max(Some(parse(&role)?)),
+            (Some(_), Some(role)) => match parse(&role)? {
+                LaneRole::Coordinator => standing.coordinator = true,
+                LaneRole::Maintainer => standing.maintainer = true,
+            },
+            _ => {}
+        }
+    }
+    if lane.is_some() && standing.repo >= Some(RepoRole::Maintainer) {
+        standing.maintainer = true;
+        standing.coordinator |= lane == Some(OWN_LANE);
+    }
+    Ok(standing)
+}
+
+fn read(mut row: Row) -> Result<Grant> {
+    let user = row.take()?;
+    let (lane, role): (String, String) = (row.take()?, row.take()?);
+    Ok(Grant {
+        user,
+        role: if lane.is_empty() {
+            Role::Repo(parse(&role)?)
+        } else {
+            Role::Lane {
+                lane,
+                role: parse(&role)?,
+            }
+        },
+        granted_at: row.take()?,
+        granted_by: row.take()?,
+    })
+}
+
+fn parse<T: FromStr<Err = Error>>(role: &str) -> Result<T> {
+    role.parse()
+        .map_err(|_| Error::fault(format!("`{role}` is kept as a role")))
+}
+
+impl Role {
+    /// The lane, empty for the repo, and the role, as they are kept.
+    fn columns(&self) -> (&str, &'static str) {
+        match self {
+            Self::Repo(role) => ("", role.name()),
+            Self::Lane { lane, role } => (lane, role.name()),
+        }
+    }
+}
+
+/// The names of roles, each in one place.
+macro_rules! names {
+    ($type:ty, $what:literal: $($name:literal $role:ident),* $(,)?) => {
+        impl $type {
+            /// The role's name, as it is written and kept.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$role => $name),*
+                }
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = Error;
+
+            fn from_str(name: &str) -> Result<Self> {
+                match name {
+                    $($name => Ok(Self::$role),)*
+                    _ => Err(Error::Invalid(format!(
+                        "`{name}` is not a role on a {}: expected {}",
+                        $what,
+                        [$(concat!("`", $name, "`")),*].join(", ")
+                    ))),
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+names!(RepoRole, "repo": "owner" Owner, "maintainer" Maintainer, "contributor" Contributor, "reader" Reader);
+names!(LaneRole, "lane": "coordinator" Coordinator, "maintainer" Maintainer);

@@ -1,0 +1,149 @@
+use guildhall_store::{
+    Error, LaneRole, OWN_LANE, Principals as _, RepoRole, Repos as _, Role, Roles as _, Standing,
+    Store,
+};
+
+use crate::world::{OPERATOR, World, add_repo, add_user, by, name, repo_name, with_operator};
+
+const ANN: &str = "ann@example.com";
+const BOB: &str = "bob@example.com";
+
+async fn with_people(world: &World) -> Store {
+    let store = with_operator(world).await;
+    add_user(&store, ANN).await;
+    add_user(&store, BOB).await;
+    add_repo(&store, "acme/web", false).await;
+    store
+}
+
+async fn grant(store: &Store, who: &str, user: &str, role: RepoRole) -> Result<(), Error> {
+    let role = Role::Repo(role);
+    let granted = store.grant(by(who, 2), repo_name("acme/web"), name(user), role);
+    granted.await.map(drop)
+}
+
+async fn standing(store: &Store, who: &str, lane: Option<&str>) -> Standing {
+    let lane = lane.map(str::to_owned);
+    store
+        .standing(Some(name(who)), repo_name("acme/web"), lane)
+        .await
+        .unwrap()
+}
+
+pub(super) async fn only_an_owner_in_person_grants(world: &World) {
+    let store = with_people(world).await;
+    for who in [ANN, "owner@example.com[claude]", "no@body.org"] {
+        let granted = grant(&store, who, BOB, RepoRole::Reader).await;
+        assert!(matches!(granted, Err(Error::NotAllowed(_))), "{who}");
+    }
+    grant(&store, OPERATOR, ANN, RepoRole::Maintainer)
+        .await
+        .unwrap();
+    let maintainer = grant(&store, ANN, ANN, RepoRole::Owner).await;
+    assert!(matches!(maintainer, Err(Error::NotAllowed(_))));
+    grant(&store, OPERATOR, ANN, RepoRole::Owner).await.unwrap();
+    grant(&store, ANN, BOB, RepoRole::Contributor)
+        .await
+        .unwrap();
+    let agent = grant(&store, ANN, "bob@example.com[x]", RepoRole::Reader).await;
+    assert!(matches!(agent, Err(Error::Invalid(_))));
+    let unknown = grant(&store, ANN, "no@body.org", RepoRole::Reader).await;
+    assert!(matches!(unknown, Err(Error::Missing { .. })));
+}
+
+pub(super) async fn an_agent_has_its_users_roles(world: &World) {
+    let store = with_people(world).await;
+    grant(&store, OPERATOR, ANN, RepoRole::Contributor)
+        .await
+        .unwrap();
+    let agent = name("ann@example.com[claude]");
+    store.add_agent(by(ANN, 2), agent.clone()).await.unwrap();
+    let repo = standing(&store, agent.name(), None).await.repo;
+    assert_eq!(repo, Some(RepoRole::Contributor));
+    store.disable(by(ANN, 3), agent.clone()).await.unwrap();
+    assert_eq!(
+        standing(&store, agent.name(), None).await,
+        Standing::default()
+    );
+    // An agent nobody made has nothing, whoever its user is.
+    let made_up = standing(&store, "owner@example.com[x]", None).await;
+    assert_eq!(made_up, Standing::default());
+    let operator = standing(&store, OPERATOR, None).await.repo;
+    assert_eq!(operator, Some(RepoRole::Owner));
+}
+
+pub(super) async fn a_repo_role_is_replaced_and_withdrawn(world: &World) {
+    let store = with_people(world).await;
+    grant(&store, OPERATOR, ANN, RepoRole::Owner).await.unwrap();
+    grant(&store, OPERATOR, ANN, RepoRole::Reader)
+        .await
+        .unwrap();
+    assert_eq!(
+        standing(&store, ANN, None).await.repo,
+        Some(RepoRole::Reader)
+    );
+    let withdraw = |role| {
+        store.withdraw(
+            by(OPERATOR, 3),
+            repo_name("acme/web"),
+            name(ANN),
+            Role::Repo(role),
+        )
+    };
+    let other = withdraw(RepoRole::Owner).await;
+    assert!(matches!(other, Err(Error::Missing { .. })));
+    withdraw(RepoRole::Reader).await.unwrap();
+    assert_eq!(standing(&store, ANN, None).await, Standing::default());
+    assert_eq!(store.grants(repo_name("acme/web")).await.unwrap(), []);
+}
+
+pub(super) async fn lane_roles_come_with_the_repos_and_by_grant(world: &World) {
+    let store = with_people(world).await;
+    let lane = |lane: &str, role| Role::Lane {
+        lane: lane.to_owned(),
+        role,
+    };
+    for role in [LaneRole::Coordinator, LaneRole::Maintainer] {
+        let role = lane("lane-1", role);
+        let granted = store.grant(by(OPERATOR, 2), repo_name("acme/web"), name(ANN), role);
+        granted.await.unwrap();
+    }
+    assert_eq!(store.grants(repo_name("acme/web")).await.unwrap().len(), 2);
+    let both = Standing {
+        repo: None,
+        coordinator: true,
+        maintainer: true,
+    };
+    assert_eq!(standing(&store, ANN, Some("lane-1")).await, both);
+    assert_eq!(
+        standing(&store, ANN, Some("lane-2")).await,
+        Standing::default()
+    );
+    let own = lane(OWN_LANE, LaneRole::Maintainer);
+    let own = store.grant(by(OPERATOR, 2), repo_name("acme/web"), name(ANN), own);
+    assert!(matches!(own.await, Err(Error::Invalid(_))));
+
+    grant(&store, OPERATOR, BOB, RepoRole::Maintainer)
+        .await
+        .unwrap();
+    let on_lane = standing(&store, BOB, Some("lane-1")).await;
+    assert_eq!((on_lane.coordinator, on_lane.maintainer), (false, true));
+    let on_own = standing(&store, BOB, Some(OWN_LANE)).await;
+    assert_eq!((on_own.coordinator, on_own.maintainer), (true, true));
+}
+
+pub(super) async fn a_public_repo_is_read_by_anybody(world: &World) {
+    let store = with_people(world).await;
+    let anybody = || store.standing(None, repo_name("acme/web"), None);
+    assert_eq!(anybody().await.unwrap(), Standing::default());
+    let set = |who| store.set_public(by(who, 2), repo_name("acme/web"), true);
+    assert!(matches!(set(ANN).await, Err(Error::NotAllowed(_))));
+    assert!(set(OPERATOR).await.unwrap().public);
+    assert_eq!(anybody().await.unwrap().repo, Some(RepoRole::Reader));
+    assert_eq!(
+        standing(&store, ANN, None).await.repo,
+        Some(RepoRole::Reader)
+    );
+    let nowhere = store.standing(Some(name(OPERATOR)), repo_name("acme/x"), None);
+    assert_eq!(nowhere.await.unwrap(), Standing::default());
+}
