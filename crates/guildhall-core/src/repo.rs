@@ -19,11 +19,16 @@ pub struct RepoName(String);
 #[error(
     "`{0}` is not a repository's name: expected `owner/name`, each of letters, digits, `.`, `_` and `-`"
 )]
-pub struct RepoNameError(pub String);
+pub struct RepoNameError(String);
 
 const LONGEST_PART: usize = 100;
 
 impl RepoName {
+    /// Reads `owner/name`.
+    pub fn parse(text: &str) -> Result<Self, RepoNameError> {
+        text.parse()
+    }
+
     /// The whole name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -62,7 +67,8 @@ impl FromStr for RepoName {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('/') {
             Some((owner, name)) if is_part(owner) && is_part(name) => Ok(Self(text.to_owned())),
-            _ => Err(RepoNameError(text.to_owned())),
+            // Whatever was given, the message stays readable.
+            _ => Err(RepoNameError(text.chars().take(80).collect())),
         }
     }
 }
@@ -122,6 +128,8 @@ mod tests {
             "a\\b/c",
             "C:/web",
             "a/web\n",
+            "a/web\u{200d}",
+            "\u{430}/web",
         ] {
             assert!(text.parse::<RepoName>().is_err(), "{text:?}");
         }

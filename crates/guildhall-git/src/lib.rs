@@ -25,7 +25,7 @@ pub use files::{
     Encoding, EntryKind, FileContent, FileRequest, Tree, TreeEntry, TreePosition, TreeRequest,
 };
 pub use grep::{Grep, GrepMatch, GrepPosition, GrepRequest};
-pub use hosting::{Hosted, Hosting, RepoName, Source, Standing, UploadPack};
+pub use hosting::{Hosted, Hosting, Source, Standing, UploadPack};
 pub use identity::user_email;
 pub use log::{Commit, DayEdge, LogPage, LogPosition, LogRequest, Order, Person, parse_moment};
 pub use repository::Repository;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gix::ObjectId;
+use guildhall_core::RepoName;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,7 +17,7 @@ use crate::command::{Config, Git, GitCommand, Limits};
 use crate::error::GitError;
 use crate::repository::{Repository, refuse_alternates};
 pub use serve::UploadPack;
-pub use source::{RepoName, Source};
+pub use source::Source;
 
 /// The configuration of every hosted repository, whole.
 ///

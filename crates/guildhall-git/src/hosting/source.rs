@@ -1,6 +1,5 @@
-//! Names of repositories, and where they come from.
+//! Where repositories come from.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -15,63 +14,6 @@ pub(super) const UPLOAD_PACK: &str =
 /// What a local origin is written with: no hook of it runs, and nothing is checked out in it.
 pub(super) const RECEIVE_PACK: &str = "git -c safe.directory=* -c core.hooksPath=/dev/null -c core.fsmonitor=false \
      -c core.alternateRefsCommand=true -c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack";
-
-/// The name of a hosted repository, `owner/name`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RepoName {
-    owner: String,
-    name: String,
-}
-
-impl RepoName {
-    /// Reads `owner/name`: each up to 100 ASCII letters, digits, `-`, `_` and `.`, beginning with a letter, a digit or
-    /// `_`, and not ending with `.`, `.git` or `.lock`. Names are compared exactly.
-    ///
-    /// # Errors
-    /// [`GitError::BadArgument`].
-    pub fn parse(text: &str) -> Result<Self, GitError> {
-        let bad = || {
-            let given: String = text.chars().take(80).collect();
-            GitError::BadArgument(format!(
-                "`{given}` is no name of a repository; give `owner/name` of letters, digits, `-`, `_` and `.`"
-            ))
-        };
-        let (owner, name) = text.split_once('/').ok_or_else(bad)?;
-        let fits = |part: &str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-            let lower = part.to_ascii_lowercase();
-            (1..=100).contains(&part.len())
-                && part.bytes().all(plain)
-                && !part.starts_with(['-', '.'])
-                && ![".", ".git", ".lock"]
-                    .iter()
-                    .any(|end| lower.ends_with(end))
-        };
-        if !fits(owner) || !fits(name) {
-            return Err(bad());
-        }
-        Ok(Self {
-            owner: owner.to_owned(),
-            name: name.to_owned(),
-        })
-    }
-
-    /// The part before the slash.
-    pub fn owner(&self) -> &str {
-        &self.owner
-    }
-
-    /// The part after the slash.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl fmt::Display for RepoName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.owner, self.name)
-    }
-}
 
 /// Where a repository comes from, and where it is pushed to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,43 +182,6 @@ fn is_loopback(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_exact_plain_names_are_names() {
-        assert_eq!(
-            RepoName::parse("acme/web-2.0_x").unwrap().to_string(),
-            "acme/web-2.0_x"
-        );
-        for name in [
-            "",
-            "a",
-            "a/",
-            "/a",
-            "a/b/c",
-            "../a",
-            "a/..",
-            "a/.",
-            "./a",
-            "a/-b",
-            "-a/b",
-            "a/b.git",
-            "a/b.GIT",
-            "a/b.lock",
-            "a/b.",
-            "/etc/passwd",
-            "C:/x",
-            "a\\b/c",
-            "a/b\0",
-            "a/b\n",
-            "a/ b",
-            "а/b",
-            "a/b\u{200d}",
-            "a/é",
-        ] {
-            assert!(RepoName::parse(name).is_err(), "{name}");
-        }
-        assert!(RepoName::parse(&format!("a/{}", "b".repeat(101))).is_err());
-    }
 
     #[test]
     fn allowed_addresses_are_kept_as_they_are() {

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use guildhall_git::{Environment, Git, GitError, Hosted, Hosting, LogRequest, RepoName, Source};
+use guildhall_core::RepoName;
+use guildhall_git::{Environment, Git, GitError, Hosted, Hosting, LogRequest, Source};
 use tokio::io::AsyncReadExt as _;
 
 use crate::agreement::lines_of;
