@@ -96,7 +96,7 @@ fn position(item: usize, offset: usize) -> Position {
 }
 
 /// The longest prefix of `text` whose JSON is within `bytes`, at least one character.
-fn longest_prefix(text: &str, bytes: usize) -> &str {
+pub(crate) fn longest_prefix(text: &str, bytes: usize) -> &str {
     let mut size = 2;
     for (at, character) in text.char_indices() {
         size += json_len(&character.encode_utf8(&mut [0; 4])) - 2;

@@ -1,0 +1,100 @@
+//! The `git` pack: reading the code and its history (zz page, "Git"). Nothing here writes.
+//!
+//! Commits are named by full or unambiguous short id, branch or tag. Bytes that are not UTF-8 come through as `\xNN`
+//! and are flagged in `escaped`; links and submodules are shown as such and never followed.
+
+mod diff;
+mod grep;
+mod log;
+mod show_file;
+mod tree;
+
+use std::sync::Arc;
+
+use guildhall_git::{GitError, Repository};
+use guildhall_tools::{
+    CallContext, ErrorKind, Pack, RepoAccess, RepoRole, Scope, ToolBuilder, ToolError, json_len,
+};
+use serde::Serialize;
+
+/// Where hosted repositories are opened. One value is kept per repository: it caches the order of its log.
+pub trait Repositories: Send + Sync {
+    /// The repository that a call was found to be about.
+    ///
+    /// # Errors
+    ///
+    /// A fault of ours: the call's repository is known to exist.
+    fn open(&self, repo: &RepoAccess) -> Result<Arc<Repository>, ToolError>;
+}
+
+/// The pack over `repositories`, the page's tools first.
+pub fn pack(repositories: &Arc<dyn Repositories>) -> Pack {
+    let repositories = || Arc::clone(repositories);
+    Pack::new(
+        "git",
+        vec![
+            log::tool(repositories()),
+            diff::tool(repositories()),
+            show_file::tool(repositories()),
+            tree::tool(repositories()),
+            grep::tool(repositories()),
+        ],
+    )
+}
+
+/// What every tool of the pack promises.
+const fn reads(tool: ToolBuilder) -> ToolBuilder {
+    tool.read_only()
+        .bounded()
+        .scope(Scope::Repo(RepoRole::Reader))
+}
+
+/// Runs `work` on a blocking thread with the call's repository opened.
+async fn in_repo<T, F>(
+    repositories: &Arc<dyn Repositories>,
+    context: &CallContext,
+    work: F,
+) -> Result<T, ToolError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Repository) -> Result<T, GitError> + Send + 'static,
+{
+    let (repositories, repo) = (Arc::clone(repositories), context.repo()?.clone());
+    let read = tokio::task::spawn_blocking(move || {
+        work(&*repositories.open(&repo)?).map_err(|error| refusal(&error))
+    });
+    read.await.map_err(ToolError::internal)?
+}
+
+/// What git says, in the pipeline's kinds. Only what the caller named is repeated to them, never a path of the machine.
+fn refusal(error: &GitError) -> ToolError {
+    let kind = match error {
+        GitError::NotFound { .. } => ErrorKind::NotFound,
+        GitError::TooLarge { .. } => ErrorKind::TooLarge,
+        error if error.is_callers_fault() => ErrorKind::BadArguments,
+        error => return ToolError::internal(format!("{error:?}")),
+    };
+    ToolError::new(kind, error.to_string())
+}
+
+/// How many of `items` fit `room` bytes of JSON, at least one where there is one.
+fn fitting<T: Serialize>(items: &[T], mut room: usize) -> usize {
+    items
+        .iter()
+        .take_while(|item| {
+            let size = json_len(item) + 1;
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        })
+        .count()
+        .max(usize::from(!items.is_empty()))
+}
+
+/// Text that is blank is the same as not given.
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests;
