@@ -14,14 +14,14 @@ use crate::object::{CommitRef, Entries, Mode};
 /// Settings of the reading library, ranked above whatever the repository says.
 const SETTINGS: [&str; 2] = [
     // What one reader may keep of unpacked objects, so that a delta's base is not unpacked again and again.
-    "core.deltaBaseCacheLimit=24m",
+    "core.deltaBaseCacheLimit=48m",
     // The largest object that is ever unpacked: a few bytes on disk can claim to be gigabytes.
     "gitoxide.objects.allocLimit=256m",
 ];
 /// What one reader may keep of whole objects; trees and commits are read often.
-const OBJECT_CACHE: usize = 8 * 1024 * 1024;
+const OBJECT_CACHE: usize = 24 * 1024 * 1024;
 /// How many readers stay ready for the next call.
-const IDLE_READERS: usize = 4;
+const IDLE_READERS: usize = 2;
 
 /// A repository, opened isolated: neither the environment nor anybody's configuration but its own is read, nothing is
 /// ever run, and it may borrow no objects from elsewhere.
@@ -160,6 +160,15 @@ pub(crate) fn damaged<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> Git
     }
 }
 
+/// What a tag is of in the end.
+pub(crate) enum Peeled {
+    Commit(ObjectId),
+    /// Something that is no commit.
+    Other(Kind),
+    /// The repository has no such object.
+    Absent,
+}
+
 /// One thread's view of the repository.
 pub(crate) struct Reader {
     pub(crate) repo: gix::Repository,
@@ -230,20 +239,24 @@ impl Reader {
 
     /// The commit that `id` is, or that it is a tag of.
     pub(crate) fn peel_to_commit(&self, id: ObjectId) -> Result<ObjectId, GitError> {
-        self.peel(id)?.map_err(|kind| {
-            damaged(&id.to_string())(format!("it is a {kind} where a commit belongs"))
-        })
+        match self.peel(id)? {
+            Peeled::Commit(commit) => Ok(commit),
+            Peeled::Other(kind) => Err(damaged(&id.to_string())(format!(
+                "it is a {kind} where a commit belongs"
+            ))),
+            Peeled::Absent => Err(damaged(&id.to_string())("it is missing")),
+        }
     }
 
-    /// As [`Reader::peel_to_commit`], with the kind of what is no commit as the inner error.
-    pub(crate) fn peel(&self, id: ObjectId) -> Result<Result<ObjectId, Kind>, GitError> {
+    /// Follows tags from `id` to what they are of.
+    pub(crate) fn peel(&self, id: ObjectId) -> Result<Peeled, GitError> {
         /// A chain of tags longer than this was made to waste time.
         const TAGS: usize = 16;
         let mut buffer = Vec::new();
         let mut current = id;
         for _ in 0..TAGS {
             match self.find(&current, &mut buffer)? {
-                Some(Kind::Commit) => return Ok(Ok(current)),
+                Some(Kind::Commit) => return Ok(Peeled::Commit(current)),
                 Some(Kind::Tag) => {
                     let target = buffer
                         .strip_prefix(b"object ")
@@ -252,7 +265,8 @@ impl Reader {
                     current = target
                         .ok_or_else(|| damaged(&current.to_string())("the tag has no target"))?;
                 }
-                Some(kind) => return Ok(Err(kind)),
+                Some(kind) => return Ok(Peeled::Other(kind)),
+                None if current == id => return Ok(Peeled::Absent),
                 None => return Err(damaged(&current.to_string())("it is missing")),
             }
         }

@@ -7,7 +7,7 @@ use gix::hash::Prefix;
 use gix::objs::Kind;
 
 use crate::error::GitError;
-use crate::repository::{Reader, Repository, damaged};
+use crate::repository::{Peeled, Reader, Repository, damaged};
 
 /// The longest revision looked at; a ref's name cannot be longer in practice.
 const LONGEST: usize = 512;
@@ -49,12 +49,10 @@ impl Reader {
         let mut commits = Vec::new();
         let mut other = None;
         for id in ids {
-            if self.header(&id)?.is_none() {
-                continue;
-            }
             match self.peel(id)? {
-                Ok(commit) => commits.push(commit),
-                Err(kind) => other = Some(kind),
+                Peeled::Commit(commit) => commits.push(commit),
+                Peeled::Other(kind) => other = Some(kind),
+                Peeled::Absent => {}
             }
         }
         commits.sort_unstable();
