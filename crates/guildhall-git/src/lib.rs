@@ -3,6 +3,7 @@
 //! Every `git` process is built by [`Git`], with an environment made from nothing and a configuration that no repository
 //! can change. The calls block; a caller inside a runtime hands them to a blocking thread.
 
+mod blame;
 mod command;
 mod diff;
 mod error;
@@ -18,6 +19,7 @@ mod repository;
 mod revision;
 mod text;
 
+pub use blame::{Blame, BlameRange, BlameRequest};
 pub use command::{Environment, Git, Version};
 pub use diff::{Diff, DiffPosition, DiffRequest, FileDiff, Hunk, Status};
 pub use error::GitError;

@@ -31,7 +31,7 @@ impl Cut {
 }
 
 /// The changed lines of two texts.
-pub(super) struct LineDiff<'a> {
+pub(crate) struct LineDiff<'a> {
     old: &'a [u8],
     new: &'a [u8],
     old_lines: Vec<Range<usize>>,
@@ -50,13 +50,21 @@ enum Line {
 
 impl<'a> LineDiff<'a> {
     /// Compares two texts as git does by default; `None` when one has too many lines.
-    pub(super) fn between(old: &'a [u8], new: &'a [u8]) -> Option<Self> {
+    ///
+    /// Without lines of context git leaves the common end of both texts out, in blocks, before it looks for changes; which
+    /// of several equal lines counts as the new one can depend on that.
+    pub(crate) fn between(old: &'a [u8], new: &'a [u8], context: usize) -> Option<Self> {
         let old_lines: Vec<_> = lines(old).take(MOST_LINES + 1).collect();
         let new_lines: Vec<_> = lines(new).take(MOST_LINES + 1).collect();
         if old_lines.len().max(new_lines.len()) > MOST_LINES {
             return None;
         }
-        let input = InternedInput::new(old, new);
+        let left_out = if context == 0 {
+            common_end(old, new)
+        } else {
+            0
+        };
+        let input = InternedInput::new(&old[..old.len() - left_out], &new[..new.len() - left_out]);
         let mut diff = Diff::compute(Algorithm::Myers, &input);
         diff.postprocess_lines(&input);
         let wide = |range: Range<u32>| range.start as usize..range.end as usize;
@@ -71,6 +79,11 @@ impl<'a> LineDiff<'a> {
             new_lines,
             changes,
         })
+    }
+
+    /// Old lines and the new lines that stand in their place, in order, counted from 0.
+    pub(crate) fn changes(&self) -> &[(Range<usize>, Range<usize>)] {
+        &self.changes
     }
 
     pub(super) fn additions(&self) -> usize {
@@ -94,7 +107,8 @@ impl<'a> LineDiff<'a> {
                 *skipped -= 1;
                 continue;
             }
-            if cut.room == 0 {
+            // The first hunk is begun in any case, so that each answer goes further than the one before.
+            if cut.room == 0 && !hunks.is_empty() {
                 return false;
             }
             let lines = self.lines_of(group, context);
@@ -214,4 +228,14 @@ impl<'a> LineDiff<'a> {
             .find(|line| matches!(line[0], b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$'))?;
         Some(heading[..heading.len().min(SECTION)].trim_ascii_end())
     }
+}
+
+/// How many bytes at the end of both texts git leaves out: whole equal blocks, but for the line that they begin within.
+fn common_end(old: &[u8], new: &[u8]) -> usize {
+    const BLOCK: usize = 1024;
+    let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK));
+    let equal = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let tail = &old[old.len() - equal..];
+    let line = tail.iter().position(|&byte| byte == b'\n');
+    line.map_or(0, |end| equal - end - 1)
 }

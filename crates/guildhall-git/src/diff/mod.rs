@@ -21,11 +21,13 @@ use crate::repository::{Reader, Repository};
 use crate::text::noted;
 use changes::Side;
 pub(crate) use changes::TreeDiff;
-use hunks::{Cut, LineDiff};
+use hunks::Cut;
+pub(crate) use hunks::LineDiff;
 use renames::Change;
+pub(crate) use renames::renamed_from;
 
 /// The largest file that is compared line by line, in bytes.
-const LARGEST_FILE: u64 = 32 * 1024 * 1024;
+pub(crate) const LARGEST_FILE: u64 = 32 * 1024 * 1024;
 /// The most lines of a file that is compared line by line.
 const MOST_LINES: usize = 2_000_000;
 /// What a file and a hunk count besides their text against [`DiffRequest::max_bytes`].
@@ -315,7 +317,7 @@ fn show(
     let (mut additions, mut deletions, mut whole) = (0, 0, true);
     let mut skipped = cut.hunk;
     for (old, new) in parts {
-        let Some(lines) = LineDiff::between(old, new) else {
+        let Some(lines) = LineDiff::between(old, new, context) else {
             shown.too_large = true;
             return Ok((shown, true));
         };

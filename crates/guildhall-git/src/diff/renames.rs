@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use gix::ObjectId;
 use gix::objs::Kind;
 
-use super::changes::{PathChange, Side};
+use super::changes::{PathChange, Side, TreeDiff};
 use super::similarity::{ENOUGH, MOST, Pieces, score, sizes_fit};
 use super::{LARGEST_FILE, Status};
 use crate::error::GitError;
@@ -77,6 +77,19 @@ pub(super) fn find(
     }
     let (pairs, cut) = (search.pairs, search.cut);
     Ok((paired(changes, &pairs), cut))
+}
+
+/// The file that the new file at `path` was renamed from, when no other new file is considered.
+pub(crate) fn renamed_from(
+    reader: &Reader,
+    listed: TreeDiff,
+    path: &[u8],
+) -> Result<Option<(Vec<u8>, ObjectId)>, GitError> {
+    let mut changes = listed.changes;
+    changes.retain(|change| change.new.is_none() || (change.old.is_none() && change.path == path));
+    let (files, _) = find(reader, changes)?;
+    let renamed = files.into_iter().find(|file| file.path == path);
+    Ok(renamed.and_then(|file| Some((file.old_path?, file.old?.id))))
 }
 
 /// The changes with each pair standing as one rename in the place of its new file.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use guildhall_git::{
-    Diff, DiffRequest, FileDiff, Hunk, LogRequest, Order, Repository, Status, unescape,
+    BlameRequest, Diff, DiffRequest, FileDiff, Hunk, LogRequest, Order, Repository, Status,
+    unescape,
 };
 
 use crate::script::{Change, Commit, Script, file, git, long_history, numbered};
@@ -196,7 +197,12 @@ fn rendered(hunk: &Hunk) -> Vec<u8> {
 }
 
 /// The whole diff of a commit must be git's.
-fn check_diff(repository: &Repository, commit: &str, parent: Option<&str>, context: u32) {
+pub(crate) fn check_diff(
+    repository: &Repository,
+    commit: &str,
+    parent: Option<&str>,
+    context: u32,
+) {
     let first = repository.commit(commit).unwrap().parents.first().cloned();
     let ours = repository
         .diff(&DiffRequest {
@@ -460,5 +466,75 @@ fn a_long_history_agrees_with_git_commit_for_commit() {
     assert!(commits.len() > COMMITS / 2);
     for commit in commits.iter().step_by(commits.len() / SAMPLE) {
         check_diff(&repository, commit, None, 3);
+    }
+    for commit in commits.iter().step_by(commits.len() / 50) {
+        check_diff(&repository, commit, None, 0);
+    }
+}
+
+/// Every line of a file must come from where git says.
+fn check_blame(repository: &Repository, commit: &str, path: &str) {
+    let request = BlameRequest {
+        path: path.to_owned(),
+        commit: Some(commit.to_owned()),
+        start_line: None,
+        end_line: None,
+    };
+    let blame = repository.blame(&request).unwrap();
+    let mut ours = Vec::new();
+    for range in &blame.ranges {
+        for (at, line) in (range.start_line..=range.end_line).enumerate() {
+            ours.push(format!(
+                "{} {} {line} {}",
+                range.sha,
+                range.original_line + at,
+                range.path
+            ));
+        }
+    }
+    assert_eq!(ours.len(), blame.total_lines);
+    let told = git(
+        repository.dir(),
+        ["blame", "--line-porcelain", commit, "--", path],
+    );
+    let mut theirs: Vec<String> = Vec::new();
+    for line in String::from_utf8_lossy(&told).lines() {
+        let mut words = line.split(' ');
+        let first = words.next().unwrap_or_default();
+        if first.len() == 40 && first.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let numbers: Vec<&str> = words.take(2).collect();
+            theirs.push(format!("{first} {}", numbers.join(" ")));
+        } else if let (Some(name), Some(last)) = (line.strip_prefix("filename "), theirs.last_mut())
+        {
+            *last = format!("{last} {name}");
+        }
+    }
+    assert_eq!(ours, theirs, "{path} in {commit}");
+}
+
+#[test]
+fn every_line_is_blamed_as_git_blames_it() {
+    let dir = tempfile::tempdir().unwrap();
+    long_history(600, 5).into_repository(dir.path());
+    let repository = Repository::open(dir.path()).unwrap();
+    for commit in ["main", "main~100"] {
+        let id = lines_of(&git(dir.path(), ["rev-parse", commit])).remove(0);
+        let files = lines_of(&git(dir.path(), ["ls-tree", "-r", "--name-only", commit]));
+        assert!(files.len() > 20);
+        for path in files.iter().step_by(2) {
+            check_blame(&repository, &id, path);
+        }
+    }
+    let (_dir, odd) = odd();
+    let tip = lines_of(&git(odd.dir(), ["rev-parse", "main"])).remove(0);
+    for path in [
+        "lib/other.rs",
+        "crlf.txt",
+        "no-end",
+        "side",
+        "deep/er/a.rs",
+        "still here",
+    ] {
+        check_blame(&odd, &tip, path);
     }
 }

@@ -4,5 +4,6 @@
 
 mod agreement;
 mod hosting;
+mod large;
 mod reading;
 mod script;

@@ -523,6 +523,35 @@ fn a_large_diff_comes_in_parts_that_make_the_whole() {
 }
 
 #[test]
+fn answers_go_on_however_little_room_there_is() {
+    let mut script = Script::default();
+    let changes = [file("a", "1\n2\n"), file("b", "1\n"), file("empty", "")];
+    script.commit(&Commit::default(), &changes);
+    let (_dir, repository) = made(script);
+    let mut request = DiffRequest {
+        max_bytes: 1,
+        ..DiffRequest::of("main")
+    };
+    let mut lines = Vec::new();
+    for _ in 0..10 {
+        let part = repository.diff(&request).unwrap();
+        for file in &part.files {
+            lines.extend(
+                file.hunks
+                    .iter()
+                    .map(|hunk| format!("{}{}", file.path, hunk.text)),
+            );
+        }
+        request.position = part.next;
+        if request.position.is_none() {
+            break;
+        }
+    }
+    assert_eq!(request.position, None);
+    assert_eq!(lines, ["a+1\n", "a+2\n", "b+1\n"]);
+}
+
+#[test]
 fn a_filter_of_paths_shows_a_rename_by_either_name() {
     let mut script = Script::default();
     let root = script.commit(

@@ -297,8 +297,8 @@ pub(crate) fn long_history(commits: usize, seed: u64) -> Script {
         for _ in 0..=random.below(3) {
             change(&mut random, &mut files, &mut names, &mut changes);
         }
-        if random.chance(2) {
-            let length = 1000 + random.below(1000);
+        if random.chance(1) {
+            let length = 800 + random.below(800);
             let long = program(&mut random, length);
             changes.push(file("long.rs", long.join("\n")));
         }
@@ -354,7 +354,7 @@ fn change(random: &mut Random, files: &mut Files, names: &mut usize, changes: &m
         0 | 1 => {
             // Few base names, so that renames by name have to choose.
             let name = random.pick(&["mod", "lib", "util", "main"]);
-            let size = 5 + random.below(120);
+            let size = 5 + random.below(60);
             let lines = program(random, size);
             put(
                 files,
