@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, InternedInput};
 
-use super::{Hunk, MOST_LINES, OVERHEAD};
+use super::{Hunk, MOST_LINES, OVERHEAD, compact};
 use crate::object::lines;
 use crate::text::noted;
 
@@ -65,13 +65,8 @@ impl<'a> LineDiff<'a> {
             0
         };
         let input = InternedInput::new(&old[..old.len() - left_out], &new[..new.len() - left_out]);
-        let mut diff = Diff::compute(Algorithm::Myers, &input);
-        diff.postprocess_lines(&input);
-        let wide = |range: Range<u32>| range.start as usize..range.end as usize;
-        let changes = diff
-            .hunks()
-            .map(|hunk| (wide(hunk.before), wide(hunk.after)))
-            .collect();
+        let diff = Diff::compute(Algorithm::Myers, &input);
+        let changes = compact::changes(&diff, &input);
         Some(Self {
             old,
             new,

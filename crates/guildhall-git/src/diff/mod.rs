@@ -5,6 +5,7 @@
 //! no external diff, no textconv, no filter.
 
 mod changes;
+mod compact;
 mod hunks;
 mod renames;
 mod similarity;
