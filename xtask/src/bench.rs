@@ -34,6 +34,12 @@ const BENCHES: &[Bench] = &[
         target: "board",
     },
     Bench {
+        name: "store",
+        about: "acknowledged writes through the store, beside its bare statements",
+        package: "guildhall-store",
+        target: "store",
+    },
+    Bench {
         name: "program",
         about: "the whole program: start, a query over HTTP, memory",
         package: "guildhall",

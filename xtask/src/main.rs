@@ -11,6 +11,7 @@ mod conformance;
 mod generate;
 mod serve;
 mod sh;
+mod soak;
 mod test;
 mod tools;
 
@@ -28,12 +29,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run every test: the workspace, real MCP clients, the MCP conformance suite
+    /// Run every test: the workspace on both databases, real MCP clients, the MCP conformance suite
     Test(test::Args),
     /// Check format, lints, docs, dependencies, boundaries and generated files
     Check(check::Args),
     /// Run a named benchmark, or list them
     Bench(bench::Args),
+    /// Repeat what takes long to show a fault
+    Soak(soak::Args),
     /// Write or check the pages under docs/reference
     Generate(generate::Args),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run(&args),
         Task::Check(args) => check::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::Soak(args) => soak::run(&args),
         Task::Generate(args) => generate::run(&args),
     };
     match done {

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// `cargo test` over the workspace
+    /// `cargo test` over the workspace, the store on both databases
     Workspace,
     /// Real MCP clients against the built program
     Interop,
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut left_out = Vec::new();
 
     if wanted(Part::Workspace) {
-        sh::run(sh::cargo().args(["test", "--workspace"]))?;
+        workspace(&mut left_out)?;
     }
     if wanted(Part::Interop) || wanted(Part::Conformance) {
         let provisioned = provision();
@@ -49,6 +49,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     summary(&left_out)
+}
+
+/// `cargo test`, with one PostgreSQL server for all test programs of the run. Without one they leave its tests out.
+fn workspace(left_out: &mut Vec<String>) -> Result<()> {
+    let mut command = sh::cargo();
+    command.args(["test", "--workspace"]);
+    let postgres = tools::postgres();
+    match &postgres {
+        Ok(cluster) => {
+            command.env(guildhall_cluster::ENV, cluster.socket());
+        }
+        Err(reason) => left_out.push(format!("PostgreSQL: {reason:#}")),
+    }
+    sh::run(&mut command)
 }
 
 fn provision() -> Provisioned {

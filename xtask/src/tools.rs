@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use guildhall_cluster::{PgCluster, Programs};
 use sha2::{Digest, Sha256};
 
 use crate::sh;
@@ -61,6 +62,30 @@ pub(crate) fn python() -> Result<PathBuf> {
         )
     })?;
     Ok(python)
+}
+
+/// Starts a throwaway PostgreSQL server, which ends with the value. Where the machine has none and we are root on a
+/// Debian, installs it first.
+pub(crate) fn postgres() -> Result<PgCluster> {
+    if Programs::find().is_none() {
+        install_postgres()?;
+    }
+    PgCluster::start().context("Could not start PostgreSQL")
+}
+
+fn install_postgres() -> Result<()> {
+    if sh::version_of("apt-get").is_none() || !guildhall_cluster::runs_as_root()? {
+        bail!("it is not installed, and only root on a Debian can install it here");
+    }
+    let apt = || {
+        let mut command = sh::at_root("apt-get");
+        command
+            .args(["--quiet", "--yes"])
+            .env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    sh::run(apt().arg("update"))?;
+    sh::run(apt().args(["install", "--no-install-recommends", "postgresql"]))
 }
 
 /// Runs `work` in an emptied `folder` unless its stamp says that it was made from these very lists.

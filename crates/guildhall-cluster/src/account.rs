@@ -44,8 +44,12 @@ impl Account {
     }
 }
 
-/// Whose a file is that we make: that is who we are.
-fn runs_as_root() -> Result<bool, ClusterError> {
+/// Whether this process is root's. Whose a file is that we make: that is who we are.
+///
+/// # Errors
+///
+/// [`ClusterError::Io`] where no temporary file can be made.
+pub fn runs_as_root() -> Result<bool, ClusterError> {
     use std::os::unix::fs::MetadataExt as _;
     let made = tempfile::tempfile().and_then(|file| file.metadata());
     Ok(made

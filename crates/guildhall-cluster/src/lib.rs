@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use account::runs_as_root;
 pub use programs::Programs;
 use server::Server;
 

@@ -10,11 +10,11 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
-use crate::error::{Cause, Error, Result};
+use crate::error::{Error, Result};
 use crate::store::{Done, Work};
 use crate::tx::{self, Tx};
 
-/// How often a change is begun again after it lost against another (a deadlock, a server that restarted).
+/// How often a change is begun again after it lost against another (a deadlock).
 const ATTEMPTS: u32 = 5;
 
 /// How long a call waits for a free connection.
@@ -32,6 +32,8 @@ const SETTINGS: &str = "SELECT
 /// The open database.
 pub(crate) struct Database {
     pool: PgPool,
+    /// After a server restarted every pooled connection may be dead, and each is found out by using it.
+    connections: u32,
 }
 
 /// What statements run in.
@@ -72,43 +74,27 @@ impl Database {
             .connect_with(options)
             .await?;
         crate::migrate::postgres(&mut *pool.acquire().await?).await?;
-        Ok(Self { pool })
+        Ok(Self { pool, connections })
     }
 
     pub(crate) fn pool(&self) -> &PgPool {
         &self.pool
     }
 
-    /// Runs `work` in a transaction. Where it loses against another (a deadlock), it is begun again.
+    /// Runs `work` in a transaction. Where it loses against another (a deadlock), or the connection is lost before the
+    /// commit, nothing was changed, and it is begun again.
     pub(crate) async fn write<A, T>(&self, args: A, work: Work<A, T>) -> Result<Done<T>>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let mut attempt = 1;
+        let (mut lost, mut dead) = (0, 0);
         loop {
-            match self.attempt(&args, work).await {
-                Err(Error::Busy) if attempt < ATTEMPTS => attempt += 1,
+            let transaction = self.begin("BEGIN").await?;
+            match attempt(transaction, &args, work).await {
+                Err(Error::Busy) if lost < ATTEMPTS => lost += 1,
+                Err(Error::Unavailable(_)) if dead < self.connections => dead += 1,
                 done => return done,
-            }
-        }
-    }
-
-    async fn attempt<A, T>(&self, args: &A, work: Work<A, T>) -> Result<Done<T>> {
-        let transaction = Session::Transaction(self.begin("BEGIN").await?);
-        let mut tx = Tx::new(tx::Session::Postgres(transaction));
-        let outcome = work(&mut tx, args).await;
-        let touched = std::mem::take(&mut tx.touched);
-        let transaction = transaction_of(tx);
-        match outcome {
-            Ok(value) => {
-                transaction.commit().await.map_err(of_commit)?;
-                Ok(Done { value, touched })
-            }
-            Err(error) => {
-                // Where this fails too, the connection is gone and the transaction with it.
-                let _ = transaction.rollback().await;
-                Err(error)
             }
         }
     }
@@ -119,7 +105,7 @@ impl Database {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let mut attempt = 1;
+        let mut dead = 0;
         loop {
             let session = if snapshot {
                 let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
@@ -129,8 +115,7 @@ impl Database {
             };
             let mut tx = Tx::new(tx::Session::Postgres(session));
             match work(&mut tx, &args).await {
-                // Nothing was changed, so a connection that turned out dead is no harm.
-                Err(Error::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
+                Err(Error::Unavailable(_)) if dead < self.connections => dead += 1,
                 done => return done,
             }
         }
@@ -138,17 +123,46 @@ impl Database {
 
     /// Begins a transaction, on another connection where the one at hand turns out dead.
     async fn begin(&self, statement: &'static str) -> Result<Transaction<'static, Postgres>> {
-        let mut attempt = 1;
+        let mut dead = 0;
         loop {
-            match self.pool.begin_with(statement).await.map_err(Error::from) {
-                Err(Error::Unavailable(_)) if attempt < ATTEMPTS => attempt += 1,
-                begun => return begun,
+            match self.pool.begin_with(statement).await {
+                // Where no connection can be had at all, waiting longer is the caller's choice.
+                Err(error @ (sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed)) => {
+                    return Err(error.into());
+                }
+                Err(error) => match Error::from(error) {
+                    Error::Unavailable(_) if dead < self.connections => dead += 1,
+                    error => return Err(error),
+                },
+                Ok(transaction) => return Ok(transaction),
             }
         }
     }
 
     pub(crate) async fn close(&self) {
         self.pool.close().await;
+    }
+}
+
+async fn attempt<A, T>(
+    transaction: Transaction<'static, Postgres>,
+    args: &A,
+    work: Work<A, T>,
+) -> Result<Done<T>> {
+    let mut tx = Tx::new(tx::Session::Postgres(Session::Transaction(transaction)));
+    let outcome = work(&mut tx, args).await;
+    let touched = std::mem::take(&mut tx.touched);
+    let transaction = transaction_of(tx);
+    match outcome {
+        Ok(value) => {
+            transaction.commit().await.map_err(of_commit)?;
+            Ok(Done { value, touched })
+        }
+        Err(error) => {
+            // Where this fails too, the connection is gone and the transaction with it.
+            let _ = transaction.rollback().await;
+            Err(error)
+        }
     }
 }
 
@@ -164,12 +178,5 @@ fn of_commit(error: sqlx::Error) -> Error {
     match Error::from(error) {
         Error::Unavailable(cause) => Error::Uncertain(cause),
         error => error,
-    }
-}
-
-/// A cause out of a library's error, for places outside this module.
-impl From<sqlx::Error> for Cause {
-    fn from(error: sqlx::Error) -> Self {
-        Self::new(error)
     }
 }

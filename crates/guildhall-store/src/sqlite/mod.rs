@@ -92,3 +92,6 @@ fn make_private(path: &Path) -> Result<()> {
         .map(drop)
         .map_err(|error| Error::Unavailable(Cause::new(error)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod conformance;
+mod kill;
+mod nodes;
 mod world;
