@@ -130,7 +130,7 @@ pub(crate) async fn gate(
     let mut response = if request.method() == Method::OPTIONS && is_preflight(request.headers()) {
         preflight(request.headers())
     } else {
-        match admit(&app, &mut request) {
+        match admit(&app, &mut request).await {
             Ok(()) => next.run(request).await,
             Err(error) => reply::error(&error),
         }
@@ -183,7 +183,7 @@ fn printable(text: &str) -> String {
         .collect()
 }
 
-fn admit(app: &App, request: &mut Request) -> Result<(), ToolError> {
+async fn admit(app: &App, request: &mut Request) -> Result<(), ToolError> {
     if routes::access(request.method(), request.uri().path()) == Access::Open {
         return Ok(());
     }
@@ -198,11 +198,16 @@ fn admit(app: &App, request: &mut Request) -> Result<(), ToolError> {
     let token = bearer(header).ok_or_else(|| {
         unauthenticated("The `Authorization` header is not of the form `Bearer <token>`")
     })?;
-    let caller = app.parts.authenticator.authenticate(token).ok_or_else(|| {
-        unauthenticated(
-            "The token is not valid: it is mistyped, expired, revoked or of another server",
-        )
-    })?;
+    let caller = app
+        .parts
+        .authenticator
+        .authenticate(token)
+        .await
+        .ok_or_else(|| {
+            unauthenticated(
+                "The token is not valid: it is mistyped, expired, revoked or of another server",
+            )
+        })?;
     request.extensions_mut().insert(caller);
     Ok(())
 }

@@ -15,7 +15,7 @@ mod routes;
 mod serve;
 mod state;
 
-pub use auth::{Authenticator, TokenFile};
+pub use auth::{Authenticator, Directory};
 pub use gate::Hosts;
 pub use metrics::Metrics;
 pub use mounted::{MountSource, Mounted};

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::Router;
 use guildhall_core::{Ids as _, SystemClock, SystemIds};
-use guildhall_server::auth::TokenFile;
+use guildhall_server::auth::Directory;
 use guildhall_server::{
     About, App, AppParts, Authenticator as _, Hosts, Limits, Metrics, MountSource, Mounted, mcp,
 };
+use guildhall_store::Store;
 use guildhall_tools::{Catalog, CursorKey};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -93,7 +94,7 @@ pub struct TestServer {
     address: SocketAddr,
     token: String,
     app: Arc<App>,
-    tokens: Arc<TokenFile>,
+    tokens: Arc<Directory>,
     shutdown: CancellationToken,
     serving: Option<JoinHandle<()>>,
     // Holds the token files.
@@ -127,9 +128,13 @@ impl TestServer {
         let data = tempfile::tempdir().expect("a scratch folder");
         let owner = || OWNER.parse().expect("a person's name");
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
-        let tokens = TokenFile::open(data.path(), owner, clock.clone(), ids.clone())
+        let store = Store::open_sqlite(&data.path().join("guildhall.db"))
+            .await
+            .expect("a database");
+        let tokens = Directory::open(store, data.path(), owner, clock.clone(), ids.clone())
+            .await
             .map(Arc::new)
-            .expect("token files");
+            .expect("accounts");
         let token = std::fs::read_to_string(tokens.owner_path()).expect("the owner's token");
         let token = token.trim().to_owned();
 
@@ -192,10 +197,11 @@ impl TestServer {
     /// # Panics
     ///
     /// When `name` is no agent's name.
-    pub fn agent_token(&self, name: &str) -> String {
+    pub async fn agent_token(&self, name: &str) -> String {
         let issued = self
             .tokens
             .issue_agent(self.tokens.owner(), name)
+            .await
             .expect("an agent's token");
         let token = std::fs::read_to_string(issued.path).expect("the agent's token");
         token.trim().to_owned()

@@ -42,6 +42,10 @@ pub struct Caller {
     pub principal: Principal,
     /// The only tools this token may use, or `None` for all that the principal may.
     pub tools: Option<Arc<BTreeSet<String>>>,
+    /// The only repositories this token reaches, or `None` for all that the principal may see.
+    pub repos: Option<Arc<BTreeSet<String>>>,
+    /// Whether it is the person who operates the server, and with that owns every repository. Never an agent.
+    pub operator: bool,
 }
 
 impl Caller {
@@ -50,6 +54,8 @@ impl Caller {
         Self {
             principal,
             tools: None,
+            repos: None,
+            operator: false,
         }
     }
 
@@ -82,7 +88,11 @@ impl Caller {
             .principal
             .agent(UNNAMED)
             .expect("it is an agent's name");
-        Self { principal, ..self }
+        Self {
+            principal,
+            operator: false,
+            ..self
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use guildhall_tools::{Caller, ToolError};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::auth::TokenFileError;
+use crate::auth::AuthError;
 use crate::state::App;
 use crate::{gate, reply};
 
@@ -46,21 +46,17 @@ async fn make(app: &Arc<App>, caller: &Caller, body: Body) -> Result<Response, T
             "The body must be {{ \"name\": \"<agent>\" }}: {error}"
         ))
     })?;
-    let (authenticator, owner) = (
-        Arc::clone(&app.parts.authenticator),
-        caller.principal.clone(),
-    );
-    let issued =
-        tokio::task::spawn_blocking(move || authenticator.issue_agent(&owner, &wanted.name))
-            .await
-            .map_err(ToolError::internal)?
-            .map_err(|error| match error {
-                TokenFileError::Name(error) => ToolError::bad_arguments(error.to_string()),
-                error => {
-                    tracing::error!("Cannot make a token: {error:?}");
-                    ToolError::internal(error)
-                }
-            })?;
+    let issued = app
+        .parts
+        .authenticator
+        .issue_agent(&caller.principal, &wanted.name)
+        .await
+        .map_err(|error| match error {
+            AuthError::Name(error) => ToolError::bad_arguments(error.to_string()),
+            AuthError::NotHere(_) => ToolError::forbidden(error.to_string())
+                .hint("`guildhall agent create` prints a token instead of keeping it in a file."),
+            error => ToolError::internal(format!("{error:?}")),
+        })?;
     Ok(reply::result(
         &json!({ "username": issued.principal.name(), "token_file": issued.path }),
     ))

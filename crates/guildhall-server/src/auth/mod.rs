@@ -1,24 +1,62 @@
 //! Tokens: their form, and who they belong to.
 
-mod file;
+mod directory;
 mod token;
 
+use std::path::PathBuf;
+
+use futures::future::BoxFuture;
+use guildhall_core::Principal;
 use guildhall_tools::Caller;
 
-pub use file::{Issued, TokenFile, TokenFileError};
+pub use directory::Directory;
 pub use token::Token;
 
 /// Says whose token it is.
 pub trait Authenticator: Send + Sync {
     /// The caller `token` belongs to, or `None` for a token that is malformed, unknown, expired or revoked. How long it
     /// takes does not depend on how much of a token is right.
-    fn authenticate(&self, token: &str) -> Option<Caller>;
+    fn authenticate<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<Caller>>;
 
-    /// Makes a new token for the agent `name` of `owner`, kept in a file that only the operating-system user can read;
-    /// an earlier token of that agent goes on working.
-    fn issue_agent(
-        &self,
-        owner: &guildhall_core::Principal,
-        name: &str,
-    ) -> Result<Issued, TokenFileError>;
+    /// Makes sure of a token for the agent `name` of `user`, kept in a file that only the operating-system user can read.
+    fn issue_agent<'a>(
+        &'a self,
+        user: &'a Principal,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Issued, AuthError>>;
+}
+
+/// A token that was made, or was there.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    /// Whose it is.
+    pub principal: Principal,
+    /// The file that holds it.
+    pub path: PathBuf,
+}
+
+/// What went wrong with an account or its token.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// A file could not be read or written.
+    #[error("Cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The agent's name is not one.
+    #[error(transparent)]
+    Name(#[from] guildhall_core::principal::PrincipalError),
+    /// Token files are made only for the person whose machine it is.
+    #[error(
+        "`{0}` is not the owner of this machine's server: token files are made only for that person"
+    )]
+    NotHere(Principal),
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] guildhall_store::Error),
 }

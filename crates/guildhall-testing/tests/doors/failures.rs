@@ -197,7 +197,7 @@ async fn what_a_caller_may_not_use_is_forbidden_and_not_unknown() {
     );
     let call = Call::new(&server, "POST", "/api/tools/probe_person");
     assert_eq!(call.send().await.status, 200);
-    let agent = server.agent_token("claude");
+    let agent = server.agent_token("claude").await;
     let call = Call::new(&server, "POST", "/api/tools/probe_person").token(&agent);
     let reply = call.send().await;
     assert_eq!(

@@ -321,7 +321,7 @@ async fn an_agents_token_is_its_own_and_a_persons_acts_as_an_agent() {
     let who = async |call: Call| call.send().await.payload()["text"].clone();
     let call = || Call::tool(&server, "probe_whoami", &json!({}));
     assert_eq!(who(call()).await, "you@example.com[unnamed]");
-    let claude = server.agent_token("claude");
+    let claude = server.agent_token("claude").await;
     assert_eq!(who(call().token(&claude)).await, "you@example.com[claude]");
     let reply = Call::new(&server, "POST", "/api/tools/probe_whoami")
         .send()
@@ -340,7 +340,7 @@ async fn an_agent_makes_no_agents() {
             .token(token)
             .json(&json!({ "name": "codex" }))
     };
-    let agent = server.agent_token("claude");
+    let agent = server.agent_token("claude").await;
     assert_eq!(make(&agent).send().await.status, 403);
     let reply = make(server.token()).send().await;
     assert_eq!(reply.status, 200);

@@ -85,7 +85,7 @@ async fn a_session_that_was_ended_is_gone() {
 async fn a_session_is_its_owners_alone() {
     let server = server_with_sessions().await;
     let (id, _) = open(&server, LEGACY).await;
-    let other = server.agent_token("claude");
+    let other = server.agent_token("claude").await;
     let stream = Call::new(&server, "GET", "/mcp")
         .with("accept", "text/event-stream")
         .with("mcp-session-id", &id)
@@ -123,7 +123,7 @@ async fn one_principal_cannot_hold_sessions_without_end() {
     );
     assert_eq!(body.send().await.status, 429);
     // Others are not in the way of it, nor are clients without sessions.
-    let other = server.agent_token("claude");
+    let other = server.agent_token("claude").await;
     let reply = Call::initialize(&server, LEGACY).token(&other).send().await;
     assert_eq!(reply.status, 200);
     let reply = Call::modern(&server, "tools/list", json!({})).send().await;

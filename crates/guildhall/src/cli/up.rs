@@ -9,9 +9,10 @@ use anyhow::Context as _;
 use guildhall_config::{Loaded, Settings, Workspace, process_env};
 use guildhall_core::{Clock, Principal};
 use guildhall_server::{
-    About, Activity, App, AppParts, Hosts, Limits, Metrics, MountSource, TokenFile, mcp, router,
+    About, Activity, App, AppParts, Directory, Hosts, Limits, Metrics, MountSource, mcp, router,
     serve,
 };
+use guildhall_store::Store;
 use guildhall_tools::CursorKey;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -117,13 +118,18 @@ async fn start(
     let (mounts, wired) = LiveMounts::start(workspace, loaded).map_err(CommandError::usage)?;
     let made = if args.demo { fill_board(&wired)? } else { 0 };
     let (clock, ids) = wiring::machine();
+    let store = Store::open_sqlite(&workspace.state_dir.join("guildhall.db"))
+        .await
+        .context("Cannot open the database")?;
     let person = || local_owner(workspace);
-    let tokens = TokenFile::open(
+    let directory = Directory::open(
+        store.clone(),
         &workspace.state_dir,
         person,
         Arc::clone(&clock),
         Arc::clone(&ids),
-    )?;
+    )
+    .await?;
     let cursor_key = CursorKey::new(owned.cursor_key(&*ids)?);
 
     // Nobody can ask anything before the tokens are there.
@@ -139,7 +145,7 @@ async fn start(
     let server = &loaded.settings.server;
     let app = Arc::new(App::new(AppParts {
         mounts: Arc::clone(&mounts) as Arc<dyn MountSource>,
-        authenticator: Arc::new(tokens),
+        authenticator: Arc::new(directory),
         hosts: Hosts::new(
             &server.host,
             address.port(),
@@ -183,6 +189,7 @@ async fn start(
     )?;
     tracing::info!(server.url = running.url, "Listening on {}", running.url);
     serve(listener, routes, Limits::default(), shutdown).await;
+    store.close().await;
     tracing::info!("Stopped");
     Ok(())
 }
