@@ -15,13 +15,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use guildhall_cluster::PgCluster;
-use guildhall_core::{Principal, RepoName};
+use guildhall_core::RepoName;
 use guildhall_store::{Act, NewRepo, Principals as _, Repos as _, Store};
 use jiff::Timestamp;
 use sqlx::Connection as _;
 
-/// How long each figure is measured.
-const MEASURED: Duration = Duration::from_secs(3);
+/// Both sides take turns, so that what else the machine does meets both; the best turn of each counts.
+const TURNS: usize = 5;
+
+/// How long a turn lasts.
+const TURN: Duration = Duration::from_secs(1);
 
 /// Writers at once: a single agent, a team, a busy server.
 const WRITERS: [usize; 3] = [1, 16, 64];
@@ -45,61 +48,85 @@ fn main() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.db");
         let store = runtime.block_on(Store::open_sqlite(&path)).unwrap();
-        let ours = runtime.block_on(through_the_store(&store, writers));
-        runtime.block_on(store.close());
-        let raw = raw_sqlite(&path, writers);
-        line("SQLite", writers, ours, raw);
+        runtime.block_on(add_repos(&store, writers));
+        let connection = raw_sqlite(&path);
+        let mut best = (0.0_f64, 0.0_f64);
+        for turn in 0..TURNS {
+            let ours = runtime.block_on(through_the_store(&store, writers, turn));
+            let raw = raw_sqlite_turn(&connection, writers, turn);
+            best = (best.0.max(ours), best.1.max(raw));
+        }
+        line("SQLite", writers, best);
     }
     match PgCluster::start() {
         Ok(cluster) => {
             for writers in WRITERS {
                 let database = cluster.database().unwrap();
-                let (ours, raw) = runtime.block_on(postgres(&database.url(), writers));
-                line("PostgreSQL", writers, ours, raw);
+                line(
+                    "PostgreSQL",
+                    writers,
+                    runtime.block_on(postgres(&database.url(), writers)),
+                );
             }
         }
         Err(error) => println!("PostgreSQL   left out: {error}"),
     }
 }
 
-fn line(database: &str, writers: usize, ours: f64, raw: f64) {
+fn line(database: &str, writers: usize, (ours, raw): (f64, f64)) {
     println!(
         "{database:<12} {writers:>7} {ours:>12.0} {raw:>12.0} {:>7.2}",
         ours / raw
     );
 }
 
+fn raw_repo(n: usize) -> String {
+    format!("acme/raw{n}")
+}
+
 fn repo(n: usize) -> RepoName {
     format!("acme/r{n}").parse().unwrap()
 }
 
-/// Writes a second through the store.
-async fn through_the_store(store: &Store, writers: usize) -> f64 {
-    let operator: Principal = OPERATOR.parse().unwrap();
-    let act = Act::new(operator.clone(), Timestamp::UNIX_EPOCH);
-    store.ensure_operator(act.at, operator).await.unwrap();
-    for n in 0..writers {
+/// Repos for the store and for the raw loop, one for each writer.
+async fn add_repos(store: &Store, writers: usize) {
+    let act = act();
+    store.ensure_operator(act.at, act.by.clone()).await.unwrap();
+    for name in (0..writers).flat_map(|n| [repo(n), raw_repo(n).parse().unwrap()]) {
         let new = NewRepo {
-            name: repo(n),
+            name,
             public: false,
             default_branch: "main".to_owned(),
-            head: Some("0".to_owned()),
+            head: Some("0-0".to_owned()),
             origin: None,
         };
         store.add_repo(act.clone(), new).await.unwrap();
     }
+}
+
+fn act() -> Act {
+    Act::new(OPERATOR.parse().unwrap(), Timestamp::UNIX_EPOCH)
+}
+
+/// The commit a writer is at after `done` writes of a turn.
+fn commit(turn: usize, done: u64) -> String {
+    format!("{turn}-{done}")
+}
+
+/// Writes a second through the store.
+async fn through_the_store(store: &Store, writers: usize, turn: usize) -> f64 {
     let start = Instant::now();
     let write = |n: usize| {
-        let (store, act) = (store.clone(), act.clone());
+        let store = store.clone();
         async move {
-            let mut done = 0_u64;
-            while start.elapsed() < MEASURED {
-                let (from, to) = (done.to_string(), (done + 1).to_string());
-                store
-                    .move_head(act.clone(), repo(n), Some(from), to)
-                    .await
-                    .unwrap();
-                done += 1;
+            let mut done = 0;
+            let head = store.repo(repo(n)).await.unwrap().unwrap().head;
+            let mut from = head.unwrap();
+            while start.elapsed() < TURN {
+                let to = commit(turn, done + 1);
+                let moved = store.move_head(act(), repo(n), Some(from), to.clone());
+                moved.await.unwrap();
+                (from, done) = (to, done + 1);
             }
             done
         }
@@ -117,6 +144,9 @@ fn rate(done: u64, since: Instant) -> f64 {
     done as f64 / since.elapsed().as_secs_f64()
 }
 
+/// The same statement: SQLite numbers `$n` by first appearance, and the raw loop binds by number.
+const SQLITE_MOVE: &str =
+    "UPDATE repos SET head = ?3 WHERE name = ?1 AND head IS NOT DISTINCT FROM ?2";
 const MOVE: &str = "UPDATE repos SET head = $3 WHERE name = $1 AND head IS NOT DISTINCT FROM $2";
 const REPO: &str = "SELECT name, public, default_branch, head, origin, created_at, created_by
     FROM repos WHERE name = $1";
@@ -128,24 +158,27 @@ const EVENT: &str = "INSERT INTO events
     VALUES ($1, $2, 0, 'owner@example.com', 'repo.head_moved', $3, NULL, NULL, NULL, NULL, $4, $5)";
 const DATA: &str = r#"{"from":"1000","to":"1001"}"#;
 
-/// Writes a second by the statements alone, `group` in a commit.
-fn raw_sqlite(path: &Path, group: usize) -> f64 {
+/// A connection set as the store's is.
+fn raw_sqlite(path: &Path) -> rusqlite::Connection {
     let connection = rusqlite::Connection::open(path).unwrap();
     connection
-        .execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
-        )
+        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
         .unwrap();
     connection.set_prepared_statement_cache_capacity(64);
     connection
-        .execute("UPDATE repos SET head = '0'", [])
-        .unwrap();
+}
+
+/// Writes a second by the statements alone, `group` in a commit.
+fn raw_sqlite_turn(connection: &rusqlite::Connection, group: usize, turn: usize) -> f64 {
+    let heads = "UPDATE repos SET head = ?1 WHERE name LIKE 'acme/raw%'";
+    connection.execute(heads, [commit(turn, 0)]).unwrap();
     let start = Instant::now();
-    let (mut done, mut number) = (0, 0_u64);
-    while start.elapsed() < MEASURED {
+    let (mut done, mut number) = (0, 0);
+    while start.elapsed() < TURN {
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();
         for n in 0..group {
-            raw_write(&connection, &format!("acme/r{n}"), number);
+            let (from, to) = (commit(turn, number), commit(turn, number + 1));
+            raw_write(connection, &raw_repo(n), &from, &to);
         }
         connection.execute_batch("COMMIT").unwrap();
         number += 1;
@@ -154,9 +187,8 @@ fn raw_sqlite(path: &Path, group: usize) -> f64 {
     rate(done, start)
 }
 
-fn raw_write(connection: &rusqlite::Connection, repo: &str, number: u64) {
+fn raw_write(connection: &rusqlite::Connection, repo: &str, from: &str, to: &str) {
     let stream = format!("repo:{repo}");
-    let (from, to) = (number.to_string(), (number + 1).to_string());
     let run = |sql: &str, params: &[&dyn rusqlite::ToSql]| {
         connection
             .prepare_cached(sql)
@@ -164,7 +196,7 @@ fn raw_write(connection: &rusqlite::Connection, repo: &str, number: u64) {
             .execute(params)
             .unwrap()
     };
-    assert_eq!(run(MOVE, &[&repo, &from, &to]), 1);
+    assert_eq!(run(SQLITE_MOVE, &[&repo, &from, &to]), 1);
     let head: String = connection
         .prepare_cached(REPO)
         .unwrap()
@@ -195,35 +227,59 @@ async fn postgres(url: &str, writers: usize) -> (f64, f64) {
     let connections = writers.min(CONNECTIONS);
     let pool = u32::try_from(connections + 1).unwrap();
     let store = Store::open_postgres(url, pool).await.unwrap();
-    let ours = through_the_store(&store, writers).await;
+    add_repos(&store, writers).await;
+    let mut best = (0.0_f64, 0.0_f64);
+    for turn in 0..TURNS {
+        let ours = through_the_store(&store, writers, turn).await;
+        best = (
+            best.0.max(ours),
+            best.1.max(raw_postgres(url, connections, turn).await),
+        );
+    }
     store.close().await;
-    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
-    sqlx::query("UPDATE repos SET head = '0'")
-        .execute(&mut connection)
-        .await
-        .unwrap();
+    best
+}
+
+async fn raw_postgres(url: &str, connections: usize, turn: usize) -> f64 {
+    let mut ready = Vec::new();
+    for n in 0..connections {
+        let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+        sqlx::query("UPDATE repos SET head = $1 WHERE name = $2")
+            .bind(commit(turn, 0))
+            .bind(raw_repo(n))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        ready.push(connection);
+    }
     let start = Instant::now();
-    let tasks: Vec<_> = (0..connections)
-        .map(|n| tokio::spawn(raw_postgres(url.to_owned(), n, start)))
+    let tasks: Vec<_> = ready
+        .into_iter()
+        .enumerate()
+        .map(|(n, connection)| tokio::spawn(raw_postgres_writer(connection, n, turn, start)))
         .collect();
     let mut done = 0;
     for task in tasks {
         done += task.await.unwrap();
     }
-    (ours, rate(done, start))
+    rate(done, start)
 }
 
-async fn raw_postgres(url: String, n: usize, start: Instant) -> u64 {
-    let mut connection = sqlx::PgConnection::connect(&url).await.unwrap();
-    let repo = format!("acme/r{n}");
+async fn raw_postgres_writer(
+    mut connection: sqlx::PgConnection,
+    n: usize,
+    turn: usize,
+    start: Instant,
+) -> u64 {
+    let repo = raw_repo(n);
     let stream = format!("repo:{repo}");
-    let mut done = 0_u64;
-    while start.elapsed() < MEASURED {
+    let mut done = 0;
+    while start.elapsed() < TURN {
         let mut transaction = connection.begin().await.unwrap();
         let moved = sqlx::query(MOVE)
             .bind(&repo)
-            .bind(done.to_string())
-            .bind((done + 1).to_string())
+            .bind(commit(turn, done))
+            .bind(commit(turn, done + 1))
             .execute(&mut *transaction)
             .await
             .unwrap();
