@@ -20,6 +20,9 @@ use crate::snapshot::{Entry, Names, Snapshot};
 /// tried when another program takes the one that was next.
 const TRIES: usize = 64;
 
+/// How many issues are looked through in less than a millisecond.
+const QUICK: usize = 10_000;
+
 /// Where a board is and what it allows.
 #[derive(Clone, Debug)]
 pub struct BoardOptions {
@@ -163,6 +166,15 @@ impl Board {
     /// The board as it is now: a change any program finished before this call is in it.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, BoardError> {
         self.index().refresh().map(Arc::clone)
+    }
+
+    /// Whether a look at the board is likely over sooner than another thread would begin it: few issues, and nobody in
+    /// the middle of reading files. A caller inside a runtime then need not hand the look to a blocking thread.
+    pub fn is_quick(&self) -> bool {
+        self.shared
+            .index
+            .try_lock()
+            .is_ok_and(|index| index.len() <= QUICK)
     }
 
     /// One issue with its comments.

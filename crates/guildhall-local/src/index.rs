@@ -44,6 +44,11 @@ enum Read {
 }
 
 impl Index {
+    /// How many issues were there at the last look.
+    pub(crate) fn len(&self) -> usize {
+        self.snapshot.len()
+    }
+
     /// An index of the directory at `path`, which is the one the options name with its links resolved.
     pub(crate) fn new(path: PathBuf, options: &BoardOptions) -> Self {
         let prefix = options.id_prefix.clone();

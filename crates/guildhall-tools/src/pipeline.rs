@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::FailureShape;
 use crate::idempotency::{Begun, Idempotency};
 use crate::{
-    Budget, CallContext, Caller, Catalog, CursorKey, ErrorKind, JsonObject, Progress, RepoAccess,
-    RepoResolver, RepoRole, Tool, ToolError, WantedRepo, bound,
+    Budget, CallContext, Caller, Catalog, CursorKey, Cursors, ErrorKind, JsonObject, Progress,
+    RepoAccess, RepoResolver, RepoRole, Tool, ToolError, WantedRepo, bound,
 };
 
 /// Which way a call came in.
@@ -193,9 +193,12 @@ impl Pipeline {
         } else {
             None
         };
-        let cursors = self
-            .cursor_key
-            .for_call(&call.caller.principal, tool.name(), &arguments);
+        let cursors = if tool.reads_on() {
+            self.cursor_key
+                .for_call(&call.caller.principal, tool.name(), &arguments)
+        } else {
+            Cursors::unused()
+        };
         let mut first = None;
         if let Some(Value::String(key)) = key {
             match self

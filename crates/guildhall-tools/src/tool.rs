@@ -142,6 +142,11 @@ impl Tool {
         self.local_only
     }
 
+    /// Whether its answers can go on behind a cursor.
+    pub(crate) fn reads_on(&self) -> bool {
+        self.rules.takes("cursor")
+    }
+
     pub(crate) fn is_keyed(&self) -> bool {
         self.keyed
     }

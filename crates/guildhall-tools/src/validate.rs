@@ -60,6 +60,11 @@ impl ArgumentRules {
         }
     }
 
+    /// Whether there is an argument `name`.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        self.properties.contains_key(name)
+    }
+
     /// The arguments ready for the handler. In this order: objects and arrays that arrived as JSON strings are parsed,
     /// `check` looks, required strings must be there, unknown names are refused, `null` for an optional argument means
     /// not given, the schema decides the rest.

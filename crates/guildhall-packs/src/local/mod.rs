@@ -46,6 +46,18 @@ where
     done.map_err(|error| refusal(&error))
 }
 
+/// Runs `look`, which writes nothing: here where the board is small and nothing is to wait for, else as [`on_board`].
+async fn look_at<T, F>(board: &Board, look: F) -> Result<T, ToolError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Board) -> Result<T, BoardError> + Send + 'static,
+{
+    if board.is_quick() {
+        return look(board).map_err(|error| refusal(&error));
+    }
+    on_board(board, look).await
+}
+
 /// What a board says, in the pipeline's kinds. Its messages name issues, never paths.
 fn refusal(error: &BoardError) -> ToolError {
     let kind = match error {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::on_board;
+use super::look_at;
 
 /// The fields of a row where `select` is not given (Lorenz page, "local pack").
 const DEFAULT_SELECT: [&str; 5] = ["id", "title", "state", "stateType", "labels"];
@@ -82,7 +82,7 @@ pub(super) fn tool(board: Board) -> Tool {
         async move {
             let envelope = parse(&arguments)?;
             let budget = context.budget.bytes();
-            on_board(&board, move |board| Ok(answer(&envelope, &*board.snapshot()?, budget))).await
+            look_at(&board, move |board| Ok(answer(&envelope, &*board.snapshot()?, budget))).await
         }
     })
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::on_board;
+use super::look_at;
 use crate::paged::{self, Position};
 
 #[derive(Deserialize, JsonSchema)]
@@ -63,7 +63,7 @@ pub(super) fn tool(board: Board) -> Tool {
     .handler(move |context: CallContext, Arguments { issue_id, cursor }| {
         let board = board.clone();
         async move {
-            let file = on_board(&board, move |board| board.read(&issue_id)).await?;
+            let file = look_at(&board, move |board| board.read(&issue_id)).await?;
             page(&file, cursor.as_deref(), &context)
         }
     })

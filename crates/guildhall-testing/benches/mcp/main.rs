@@ -2,7 +2,7 @@
 //!
 //! Three servers run as processes of their own, one after the other in turn, five rounds:
 //! - `guildhall`: the released program over a demo board: authentication, catalog, validation, call, audit, bounds;
-//! - `rmcp`: the same tools and the same results, held ready, behind the bare SDK;
+//! - `rmcp`: the same listing and the same query over the same board, behind the bare SDK and nothing else;
 //! - `axum`: the very bytes that Guildhall answered, behind a bare HTTP handler.
 //!
 //! The load generator shares the machine with the server, so only the ratios between the three mean something elsewhere.
@@ -94,7 +94,8 @@ async fn compare() -> Result<()> {
     let token = guildhall.token();
     let cases = cases();
 
-    let answers = record(guildhall.address(), &token, &cases).await?;
+    let board = guildhall.workspace().join(".guildhall/board");
+    let answers = record(guildhall.address(), &token, &cases, board).await?;
     let file = guildhall.scratch().join("answers.json");
     std::fs::write(&file, serde_json::to_vec(&answers)?)?;
     let rmcp = ourselves("serve-rmcp", &file)?;
@@ -131,7 +132,12 @@ fn ourselves(task: &str, answers: &Path) -> Result<Server> {
 }
 
 /// What Guildhall answers to each case, for the others to answer the same.
-async fn record(guildhall: SocketAddr, token: &str, cases: &[Case; 2]) -> Result<Answers> {
+async fn record(
+    guildhall: SocketAddr,
+    token: &str,
+    cases: &[Case; 2],
+    board: PathBuf,
+) -> Result<Answers> {
     let mut bodies = Vec::new();
     for case in cases {
         let body = load::once(guildhall, &request(guildhall, token, case)?).await?;
@@ -145,7 +151,7 @@ async fn record(guildhall: SocketAddr, token: &str, cases: &[Case; 2]) -> Result
         bodies.push(String::from_utf8(body.to_vec())?);
     }
     let [list, call] = <[String; 2]>::try_from(bodies).expect("one answer for each case");
-    Ok(Answers { list, call })
+    Ok(Answers { board, list, call })
 }
 
 fn request(address: SocketAddr, token: &str, case: &Case) -> Result<Request> {

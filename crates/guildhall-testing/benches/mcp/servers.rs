@@ -1,8 +1,8 @@
-//! The two servers that Guildhall is compared with.
+//! The two servers that Guildhall is compared with: the bare SDK with the same tool, and bare HTTP with the same bytes.
 
 use std::convert::Infallible;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -10,6 +10,9 @@ use axum::Router;
 use axum::routing::post;
 use axum::serve::ListenerExt;
 use bytes::Bytes;
+use guildhall_core::query::Envelope;
+use guildhall_core::{SystemClock, SystemIds};
+use guildhall_local::{Board, BoardOptions};
 use http::HeaderMap;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
@@ -20,22 +23,30 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 /// The bodies that Guildhall answered, for these two to answer the same.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Answers {
+    /// The board that the tool queries.
+    pub(crate) board: PathBuf,
     pub(crate) list: String,
     pub(crate) call: String,
 }
 
-/// Guildhall's tools and results behind the bare SDK.
+/// Guildhall's listing, held ready, and its query over the same board, behind the bare SDK: no authentication, no
+/// validation, no bounds, no audit.
 pub(crate) async fn serve_rmcp(answers: &Path) -> Result<()> {
     let answers = read(answers)?;
-    let handler = Held {
+    let board = Board::open(
+        BoardOptions::new(answers.board),
+        Arc::new(SystemClock),
+        Arc::new(SystemIds),
+    )?;
+    let handler = Minimal {
         list: Arc::new(result(&answers.list)?),
-        call: Arc::new(result(&answers.call)?),
+        board,
     };
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -89,15 +100,15 @@ fn result<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T> {
 }
 
 #[derive(Clone)]
-struct Held {
+struct Minimal {
     list: Arc<ListToolsResult>,
-    call: Arc<CallToolResult>,
+    board: Board,
 }
 
-impl ServerHandler for Held {
+impl ServerHandler for Minimal {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("held", "1.0.0"))
+            .with_server_info(Implementation::new("minimal", "1.0.0"))
     }
 
     async fn list_tools(
@@ -110,9 +121,21 @@ impl ServerHandler for Held {
 
     async fn call_tool(
         &self,
-        _request: CallToolRequestParams,
+        request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok((*self.call).clone().into())
+        let fault =
+            |error: &dyn std::fmt::Display| ErrorData::invalid_params(error.to_string(), None);
+        let arguments = request.arguments.unwrap_or_default();
+        let query = Envelope::parse(&arguments).map_err(|error| fault(&error))?;
+        let board = self.board.snapshot().map_err(|error| fault(&error))?;
+        let fields = ["id", "title", "state", "stateType", "labels"];
+        let mut answer = query.answer(board.iter(), &fields);
+        let skipped = board.skipped();
+        let skipped = skipped
+            .iter()
+            .map(|file| json!({ "id": file.id, "error": file.error }));
+        answer.insert("skipped".to_owned(), skipped.collect());
+        Ok(CallToolResult::structured(Value::Object(answer)).into())
     }
 }
