@@ -3,6 +3,7 @@
 //! Commits are named by full or unambiguous short id, branch or tag. Bytes that are not UTF-8 come through as `\xNN`
 //! and are flagged in `escaped`; links and submodules are shown as such and never followed.
 
+mod blame;
 mod diff;
 mod grep;
 mod log;
@@ -37,6 +38,7 @@ pub fn pack(repositories: &Arc<dyn Repositories>) -> Pack {
             diff::tool(repositories()),
             show_file::tool(repositories()),
             tree::tool(repositories()),
+            blame::tool(repositories()),
             grep::tool(repositories()),
         ],
     )

@@ -305,6 +305,26 @@ async fn a_tree_and_a_search_are_whole_page_by_page() {
 }
 
 #[tokio::test]
+async fn blame_names_the_commit_of_each_line() {
+    let bench = Bench::new(history);
+    let last = run(bench.dir.path(), &["rev-parse", "main"]);
+    let blame = bench
+        .ok(Door::Mcp, "git_blame", json!({ "path": "src/long.txt" }))
+        .await;
+    assert_eq!(blame["total_lines"], 1500);
+    assert_eq!(blame["ranges"].as_array().map(Vec::len), Some(1));
+    assert_eq!(blame["ranges"][0]["sha"], last.trim());
+    let first = bench
+        .ok(
+            Door::Mcp,
+            "git_blame",
+            json!({ "path": "many/0.txt", "start_line": 1, "end_line": 1 }),
+        )
+        .await;
+    assert_eq!(first["ranges"][0]["summary"], "change 0");
+}
+
+#[tokio::test]
 async fn what_does_not_resolve_or_looks_like_an_option_is_refused() {
     let bench = Bench::new(history);
     for (tool, arguments) in [
