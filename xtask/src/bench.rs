@@ -34,6 +34,12 @@ const BENCHES: &[Bench] = &[
         target: "board",
     },
     Bench {
+        name: "git",
+        about: "log, diff and files beside git itself, by size of the history",
+        package: "guildhall-git",
+        target: "git",
+    },
+    Bench {
         name: "store",
         about: "acknowledged writes through the store, beside its bare statements",
         package: "guildhall-store",

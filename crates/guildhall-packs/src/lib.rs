@@ -6,3 +6,4 @@
 pub mod git;
 pub mod local;
 mod paged;
+pub mod roles;

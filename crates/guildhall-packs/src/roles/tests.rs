@@ -1,0 +1,243 @@
+use guildhall_core::{SystemClock, SystemIds};
+use guildhall_store::{NewRepo, Principals as _, Repos as _, Store};
+use guildhall_tools::{
+    Answer, Call, Caller, Catalog, CursorKey, Door, Pipeline, PipelineParts, Progress,
+    RepoResolver, RepoRole as Standing, WantedRepo,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+const OWNER: &str = "you@example.com";
+const OTHER: &str = "me@example.com";
+
+/// The one repository, with what the store says of the caller.
+struct One(Store);
+
+impl RepoResolver for One {
+    fn resolve<'a>(
+        &'a self,
+        caller: &'a Caller,
+        _: WantedRepo<'a>,
+    ) -> futures::future::BoxFuture<'a, Result<RepoAccess, ToolError>> {
+        Box::pin(async move {
+            let repo = "acme/site".parse().unwrap();
+            let standing = self
+                .0
+                .standing(Some(caller.principal.clone()), repo, None)
+                .await
+                .unwrap();
+            let role = match standing.repo {
+                Some(RepoRole::Owner) => Standing::Owner,
+                Some(RepoRole::Maintainer) => Standing::Maintainer,
+                Some(RepoRole::Contributor) => Standing::Contributor,
+                Some(RepoRole::Reader) => Standing::Reader,
+                None => return Err(ToolError::not_found("There is no repository `acme/site`")),
+            };
+            Ok(RepoAccess {
+                owner: "acme".to_owned(),
+                name: "site".to_owned(),
+                role,
+            })
+        })
+    }
+}
+
+struct Bench {
+    _dir: tempfile::TempDir,
+    catalog: Catalog,
+    pipeline: Pipeline,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_sqlite(&dir.path().join("store.db"))
+            .await
+            .unwrap();
+        let owner: Principal = OWNER.parse().unwrap();
+        let act = || Act::new(owner.clone(), SystemClock.now());
+        store
+            .ensure_operator(SystemClock.now(), owner.clone())
+            .await
+            .unwrap();
+        store.add_user(act(), OTHER.parse().unwrap()).await.unwrap();
+        let repo = NewRepo {
+            name: "acme/site".parse().unwrap(),
+            public: false,
+            default_branch: "main".to_owned(),
+            head: None,
+            origin: None,
+        };
+        store.add_repo(act(), repo).await.unwrap();
+        let granting = Granting {
+            roles: Arc::new(store.clone()),
+            clock: Arc::new(SystemClock),
+        };
+        let catalog = Catalog::mount([pack(&granting)]).unwrap();
+        let pipeline = Pipeline::new(PipelineParts {
+            ids: Arc::new(SystemIds),
+            clock: Arc::new(SystemClock),
+            cursor_key: CursorKey::new([9; 32]),
+            repos: Some(Arc::new(One(store))),
+        });
+        Self {
+            _dir: dir,
+            catalog,
+            pipeline,
+        }
+    }
+
+    async fn call(&self, by: &str, tool: &str, arguments: Value) -> Answer {
+        let Value::Object(arguments) = arguments else {
+            panic!("arguments are an object")
+        };
+        let call = Call {
+            catalog: &self.catalog,
+            caller: Caller::new(by.parse().unwrap()),
+            tool,
+            arguments,
+            door: Door::Http,
+            repo: Some("acme/site"),
+            cancelled: CancellationToken::new(),
+            progress: Progress::default(),
+        };
+        self.pipeline.call(call).await
+    }
+
+    async fn grants(&self) -> Vec<(String, String)> {
+        let listed = self.call(OWNER, "role_list", json!({})).await.payload;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let grants = listed["grants"].as_array().unwrap();
+        grants
+            .iter()
+            .map(|grant| (text(&grant["username"]), text(&grant["role"])))
+            .collect()
+    }
+}
+
+fn kind(answer: &Answer) -> Option<ErrorKind> {
+    answer.failure.as_ref().map(|failure| failure.kind)
+}
+
+#[tokio::test]
+async fn an_owner_in_person_gives_replaces_and_takes_back() {
+    let bench = Bench::new().await;
+    let given = bench
+        .call(
+            OWNER,
+            "role_grant",
+            json!({ "username": OTHER, "role": "reader" }),
+        )
+        .await;
+    assert_eq!(given.payload["grant"]["username"], OTHER, "{}", given.text);
+    assert_eq!(given.payload["grant"]["granted_by"], OWNER);
+    bench
+        .call(
+            OWNER,
+            "role_grant",
+            json!({ "username": OTHER, "role": "maintainer" }),
+        )
+        .await;
+    assert_eq!(
+        bench.grants().await,
+        [(OTHER.to_owned(), "maintainer".to_owned())]
+    );
+    let wrong = bench
+        .call(
+            OWNER,
+            "role_revoke",
+            json!({ "username": OTHER, "role": "reader" }),
+        )
+        .await;
+    assert_eq!(kind(&wrong), Some(ErrorKind::NotFound), "{}", wrong.text);
+    let taken = bench
+        .call(
+            OWNER,
+            "role_revoke",
+            json!({ "username": OTHER, "role": "maintainer" }),
+        )
+        .await;
+    assert_eq!(taken.payload, json!({ "ok": true }));
+    assert_eq!(bench.grants().await, []);
+}
+
+#[tokio::test]
+async fn nobody_else_widens_what_anybody_may() {
+    let bench = Bench::new().await;
+    bench
+        .call(
+            OWNER,
+            "role_grant",
+            json!({ "username": OTHER, "role": "maintainer" }),
+        )
+        .await;
+    let agent = format!("{OWNER}[claude]");
+    for by in [agent.as_str(), OTHER, "me@example.com[codex]"] {
+        for tool in ["role_grant", "role_revoke"] {
+            let answer = bench
+                .call(by, tool, json!({ "username": OTHER, "role": "owner" }))
+                .await;
+            assert_eq!(
+                kind(&answer),
+                Some(ErrorKind::Forbidden),
+                "{by} {tool}: {}",
+                answer.text
+            );
+        }
+    }
+    let stranger = bench
+        .call("nobody@example.com", "role_list", json!({}))
+        .await;
+    assert_eq!(kind(&stranger), Some(ErrorKind::NotFound));
+    assert_eq!(
+        bench.grants().await,
+        [(OTHER.to_owned(), "maintainer".to_owned())]
+    );
+}
+
+#[tokio::test]
+async fn wrong_roles_and_names_are_told_with_what_is_allowed() {
+    let bench = Bench::new().await;
+    for (arguments, message) in [
+        (
+            json!({ "username": OTHER, "role": "king" }),
+            "'role' must be one of owner, maintainer, contributor, reader, not `king`",
+        ),
+        (
+            json!({ "username": OTHER, "role": "reader", "lane_id": "lane-1" }),
+            "'role' must be one of coordinator, maintainer on a lane, not `reader`",
+        ),
+        (
+            json!({ "username": "me@example.com[codex]", "role": "reader" }),
+            "`me@example.com[codex]` is not a name",
+        ),
+        (
+            json!({ "username": "x", "role": "reader" }),
+            "`x` is not a name",
+        ),
+    ] {
+        let answer = bench.call(OWNER, "role_grant", arguments.clone()).await;
+        let failure = answer.failure.unwrap();
+        assert_eq!(failure.kind, ErrorKind::BadArguments, "{arguments}");
+        assert!(
+            failure.message.starts_with(message),
+            "{arguments}: {}",
+            failure.message
+        );
+    }
+    let unknown = bench
+        .call(
+            OWNER,
+            "role_grant",
+            json!({ "username": "no@example.com", "role": "reader" }),
+        )
+        .await;
+    assert_eq!(
+        kind(&unknown),
+        Some(ErrorKind::NotFound),
+        "{}",
+        unknown.text
+    );
+}
