@@ -13,6 +13,11 @@ pub const GUILDHALL_TOKEN_FILE: &str = "GUILDHALL_TOKEN_FILE";
 /// Where the server keeps its state, instead of `<workspace>/.guildhall/state`. The flag `--data-dir` goes before it.
 pub const GUILDHALL_DATA_DIR: &str = "GUILDHALL_DATA_DIR";
 
+/// The PostgreSQL database to keep everything in, such as `postgres://user:password@host/guildhall`, instead of a file in
+/// the data directory. The flag `--database-url` goes before it; a variable keeps the password out of the list of
+/// processes.
+pub const GUILDHALL_DATABASE_URL: &str = "GUILDHALL_DATABASE_URL";
+
 /// The settings file, instead of `<workspace>/WORKFLOW.md`. An argument goes before it.
 pub const GUILDHALL_WORKFLOW: &str = "GUILDHALL_WORKFLOW";
 
@@ -26,13 +31,17 @@ pub const LORENZ_MEMORY_TRACKER_ISSUES_JSON: &str = "LORENZ_MEMORY_TRACKER_ISSUE
 pub const HOME: &str = "HOME";
 
 /// Each variable with what it does, for the help text and the documentation.
-pub const ALL: [(&str, &str); 8] = [
+pub const ALL: [(&str, &str); 9] = [
     (GUILDHALL_URL, "Address of the server that commands talk to"),
     (GUILDHALL_TOKEN, "Token for that server"),
     (GUILDHALL_TOKEN_FILE, "File that holds the token"),
     (
         GUILDHALL_DATA_DIR,
         "Where the state is kept, instead of `<workspace>/.guildhall/state`",
+    ),
+    (
+        GUILDHALL_DATABASE_URL,
+        "PostgreSQL database to keep everything in, instead of a file",
     ),
     (
         GUILDHALL_WORKFLOW,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use guildhall_config::{Loaded, Settings, Workspace, process_env};
+use guildhall_config::{Loaded, Settings, Workspace, env_vars, process_env};
 use guildhall_core::{Clock, Principal};
 use guildhall_server::{
     About, Activity, App, AppParts, Directory, Hosts, Limits, Metrics, MountSource, mcp, router,
@@ -26,6 +26,8 @@ use crate::{client, demo, telemetry};
 
 /// How long a start waits for the process that owns the data directory to say where it listens.
 const OTHER_PATIENCE: Duration = Duration::from_secs(10);
+/// Connections of one node to PostgreSQL.
+const DATABASE_CONNECTIONS: u32 = 16;
 /// How often the settings file is looked at while nobody asks for anything.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -43,6 +45,9 @@ pub(super) struct Args {
     /// Settings file [default: <workspace>/WORKFLOW.md, or `GUILDHALL_WORKFLOW`]
     #[arg(long, value_name = "FILE")]
     workflow: Option<PathBuf>,
+    /// PostgreSQL database to keep everything in [default: a file in the data directory, or `GUILDHALL_DATABASE_URL`]
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
     /// Put a few issues on an empty local board, to have something to look at
     #[arg(long)]
     demo: bool,
@@ -118,9 +123,7 @@ async fn start(
     let (mounts, wired) = LiveMounts::start(workspace, loaded).map_err(CommandError::usage)?;
     let made = if args.demo { fill_board(&wired)? } else { 0 };
     let (clock, ids) = wiring::machine();
-    let store = Store::open_sqlite(&workspace.state_dir.join("guildhall.db"))
-        .await
-        .context("Cannot open the database")?;
+    let store = open_store(args, workspace).await?;
     let person = || local_owner(workspace);
     let directory = Directory::open(
         store.clone(),
@@ -171,6 +174,7 @@ async fn start(
     owned.announce(&running)?;
     stop_on_signals(shutdown.clone())?;
     tokio::spawn(metrics.upkeep());
+    tokio::spawn(keep_house(store.clone(), Arc::clone(&clock)));
     tokio::spawn(watch_settings(mounts, shutdown.clone()));
     if let Some(limit) = args.idle_exit {
         tokio::spawn(stop_when_idle(
@@ -192,6 +196,24 @@ async fn start(
     store.close().await;
     tracing::info!("Stopped");
     Ok(())
+}
+
+/// The database: PostgreSQL where one is named, else a file that only this process opens.
+async fn open_store(args: &Args, workspace: &Workspace) -> Result<Store, CommandError> {
+    let url = args
+        .database_url
+        .clone()
+        .or_else(|| process_env(env_vars::GUILDHALL_DATABASE_URL));
+    let opened = match &url {
+        Some(url) => Store::open_postgres(url, DATABASE_CONNECTIONS).await,
+        None => Store::open_sqlite(&workspace.state_dir.join("guildhall.db")).await,
+    };
+    opened.map_err(|error| match error {
+        guildhall_store::Error::Settings(_) => CommandError::usage(error),
+        error => anyhow::Error::new(error)
+            .context("Cannot open the database")
+            .into(),
+    })
 }
 
 fn fill_board(wired: &Wired) -> Result<usize, CommandError> {
@@ -342,6 +364,11 @@ async fn watch_settings(mounts: Arc<LiveMounts>, shutdown: CancellationToken) {
             () = shutdown.cancelled() => return,
         }
     }
+}
+
+/// Seals the event log and forgets what is over, for as long as the server runs.
+async fn keep_house(store: Store, clock: Arc<dyn Clock>) {
+    store.keep_house(clock).await;
 }
 
 async fn stop_when_idle(
