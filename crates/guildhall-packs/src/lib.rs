@@ -7,3 +7,5 @@ pub mod git;
 pub mod local;
 mod paged;
 pub mod roles;
+#[cfg(test)]
+mod under_test;

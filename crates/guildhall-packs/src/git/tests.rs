@@ -1,15 +1,11 @@
 use std::path::Path;
 
-use guildhall_core::{SystemClock, SystemIds};
 use guildhall_testing::hermetic;
-use guildhall_tools::{
-    Answer, Call, Caller, Catalog, CursorKey, Door, Pipeline, PipelineParts, Progress,
-    RepoResolver, WantedRepo,
-};
+use guildhall_tools::{Answer, Caller, Door, RepoResolver, WantedRepo};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::under_test::UnderTest;
 
 /// One repository, which everybody reads.
 struct One(Arc<Repository>);
@@ -43,8 +39,7 @@ impl RepoResolver for One {
 
 struct Bench {
     dir: tempfile::TempDir,
-    catalog: Catalog,
-    pipeline: Pipeline,
+    tools: UnderTest,
 }
 
 impl Bench {
@@ -57,53 +52,23 @@ impl Bench {
         let repository = Arc::new(Repository::open(&dir.path().join(".git")).unwrap());
         let one = Arc::new(One(repository));
         let repositories: Arc<dyn Repositories> = one.clone();
-        let catalog = Catalog::mount([pack(&repositories)]).unwrap();
-        let pipeline = Pipeline::new(PipelineParts {
-            ids: Arc::new(SystemIds),
-            clock: Arc::new(SystemClock),
-            cursor_key: CursorKey::new([5; 32]),
-            repos: Some(one),
-        });
         Self {
             dir,
-            catalog,
-            pipeline,
+            tools: UnderTest::new(pack(&repositories), Some(one)),
         }
     }
 
     async fn call(&self, door: Door, tool: &str, arguments: Value) -> Answer {
-        let Value::Object(arguments) = arguments else {
-            panic!("arguments are an object")
-        };
-        let call = Call {
-            catalog: &self.catalog,
-            caller: Caller::new("you@example.com[claude]".parse().unwrap()),
-            tool,
-            arguments,
-            door,
-            repo: None,
-            cancelled: CancellationToken::new(),
-            progress: Progress::default(),
-        };
-        self.pipeline.call(call).await
+        self.tools.call(door, tool, arguments).await
     }
 
     async fn ok(&self, door: Door, tool: &str, arguments: Value) -> Value {
-        let answer = self.call(door, tool, arguments.clone()).await;
-        assert_eq!(answer.failure, None, "{tool} {arguments}");
+        let payload = self.tools.ok(door, tool, arguments.clone()).await;
         if door == Door::Mcp && arguments.get("limit").is_none() {
-            assert!(
-                answer.text.len() <= 16 << 10,
-                "{tool} {arguments}: {} bytes",
-                answer.text.len()
-            );
+            let size = json_len(&payload);
+            assert!(size <= 16 << 10, "{tool} {arguments}: {size} bytes");
         }
-        let schema = Value::Object((**self.catalog.tool(tool).unwrap().output_schema()).clone());
-        jsonschema::draft202012::new(&schema)
-            .unwrap()
-            .validate(&answer.payload)
-            .unwrap_or_else(|error| panic!("{tool} {arguments}: {error}"));
-        answer.payload
+        payload
     }
 
     /// Every page of a call over MCP, each a valid answer of its own.
@@ -371,17 +336,6 @@ async fn an_empty_repository_has_an_empty_log() {
 #[test]
 fn the_menu_is_a_reviewed_file() {
     let bench = Bench::new(|_, _| {});
-    let listing: Vec<Value> = bench
-        .catalog
-        .tools()
-        .map(|tool| {
-            json!({
-                "name": tool.name(),
-                "description": tool.description(),
-                "inputSchema": **tool.input_schema(),
-                "outputSchema": **tool.output_schema(),
-            })
-        })
-        .collect();
+    let listing = bench.tools.listing();
     insta::assert_json_snapshot!("tools_list", listing);
 }

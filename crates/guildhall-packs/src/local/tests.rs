@@ -4,19 +4,16 @@ use std::sync::Arc;
 
 use guildhall_core::{SystemClock, SystemIds};
 use guildhall_local::BoardOptions;
-use guildhall_tools::{
-    Answer, Call, Caller, Catalog, CursorKey, Door, JsonObject, Pipeline, PipelineParts, Progress,
-};
+use guildhall_tools::{Answer, Door, JsonObject};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::under_test::UnderTest;
 
 /// A board of its own behind the real pipeline.
 struct Bench {
     dir: tempfile::TempDir,
-    catalog: Catalog,
-    pipeline: Pipeline,
+    tools: UnderTest,
 }
 
 impl Bench {
@@ -25,19 +22,11 @@ impl Bench {
         for (name, content) in files {
             std::fs::write(dir.path().join(name), content).unwrap();
         }
-        let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
-        let board = Board::open(BoardOptions::new(dir.path()), clock.clone(), ids.clone()).unwrap();
-        let catalog = Catalog::mount([pack(&board)]).unwrap();
-        let cursor_key = CursorKey::new([3; 32]);
+        let options = BoardOptions::new(dir.path());
+        let board = Board::open(options, Arc::new(SystemClock), Arc::new(SystemIds)).unwrap();
         Self {
             dir,
-            catalog,
-            pipeline: Pipeline::new(PipelineParts {
-                ids,
-                clock,
-                cursor_key,
-                repos: None,
-            }),
+            tools: UnderTest::new(pack(&board), None),
         }
     }
 
@@ -46,32 +35,12 @@ impl Bench {
     }
 
     async fn call_at(&self, door: Door, tool: &str, arguments: Value) -> Answer {
-        let Value::Object(arguments) = arguments else {
-            panic!("arguments are an object")
-        };
-        let call = Call {
-            catalog: &self.catalog,
-            caller: Caller::new("you@example.com[claude]".parse().unwrap()),
-            tool,
-            arguments,
-            door,
-            repo: None,
-            cancelled: CancellationToken::new(),
-            progress: Progress::default(),
-        };
-        self.pipeline.call(call).await
+        self.tools.call(door, tool, arguments).await
     }
 
     /// The result of a call over MCP.
     async fn ok(&self, tool: &str, arguments: Value) -> Value {
-        let answer = self.call_at(Door::Mcp, tool, arguments.clone()).await;
-        assert_eq!(answer.failure, None, "{tool} {arguments}");
-        let schema = Value::Object((**self.catalog.tool(tool).unwrap().output_schema()).clone());
-        jsonschema::draft202012::new(&schema)
-            .unwrap()
-            .validate(&answer.payload)
-            .expect("results fit their schema");
-        answer.payload
+        self.tools.ok(Door::Mcp, tool, arguments).await
     }
 
     /// The message of a failed call over MCP.
@@ -545,26 +514,7 @@ const MENU_BUDGET: usize = 2_500;
 #[test]
 fn the_menu_is_a_reviewed_file_and_within_its_budget() {
     let bench = Bench::new(&[]);
-    let listing: Vec<Value> = bench
-        .catalog
-        .tools()
-        .map(|tool| {
-            let hints = tool.annotations();
-            json!({
-                "name": tool.name(),
-                "title": tool.title(),
-                "description": tool.description(),
-                "inputSchema": **tool.input_schema(),
-                "annotations": {
-                    "readOnlyHint": hints.read_only,
-                    "destructiveHint": hints.destructive,
-                    "idempotentHint": hints.idempotent,
-                    "openWorldHint": hints.open_world,
-                },
-                "outputSchema": **tool.output_schema(),
-            })
-        })
-        .collect();
+    let listing = bench.tools.listing();
     insta::assert_json_snapshot!("tools_list", listing);
     let text = json!({ "tools": listing }).to_string();
     let tokens = tiktoken_rs::o200k_base()
@@ -580,7 +530,7 @@ fn the_menu_is_a_reviewed_file_and_within_its_budget() {
 #[test]
 fn every_schema_is_a_plain_object_that_compiles() {
     let bench = Bench::new(&[]);
-    for tool in bench.catalog.tools() {
+    for tool in bench.tools.catalog.tools() {
         assert_eq!(
             guildhall_tools::lint::tool(tool),
             [""; 0],

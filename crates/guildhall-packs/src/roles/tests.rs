@@ -1,13 +1,10 @@
-use guildhall_core::{SystemClock, SystemIds};
+use guildhall_core::SystemClock;
 use guildhall_store::{NewRepo, Principals as _, Repos as _, Store};
-use guildhall_tools::{
-    Answer, Call, Caller, Catalog, CursorKey, Door, Pipeline, PipelineParts, Progress,
-    RepoResolver, RepoRole as Standing, WantedRepo,
-};
+use guildhall_tools::{Answer, Caller, Door, RepoResolver, RepoRole as Standing, WantedRepo};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::under_test::UnderTest;
 
 const OWNER: &str = "you@example.com";
 const OTHER: &str = "me@example.com";
@@ -46,8 +43,7 @@ impl RepoResolver for One {
 
 struct Bench {
     _dir: tempfile::TempDir,
-    catalog: Catalog,
-    pipeline: Pipeline,
+    tools: UnderTest,
 }
 
 impl Bench {
@@ -75,35 +71,14 @@ impl Bench {
             roles: Arc::new(store.clone()),
             clock: Arc::new(SystemClock),
         };
-        let catalog = Catalog::mount([pack(&granting)]).unwrap();
-        let pipeline = Pipeline::new(PipelineParts {
-            ids: Arc::new(SystemIds),
-            clock: Arc::new(SystemClock),
-            cursor_key: CursorKey::new([9; 32]),
-            repos: Some(Arc::new(One(store))),
-        });
         Self {
             _dir: dir,
-            catalog,
-            pipeline,
+            tools: UnderTest::new(pack(&granting), Some(Arc::new(One(store)))),
         }
     }
 
     async fn call(&self, by: &str, tool: &str, arguments: Value) -> Answer {
-        let Value::Object(arguments) = arguments else {
-            panic!("arguments are an object")
-        };
-        let call = Call {
-            catalog: &self.catalog,
-            caller: Caller::new(by.parse().unwrap()),
-            tool,
-            arguments,
-            door: Door::Http,
-            repo: Some("acme/site"),
-            cancelled: CancellationToken::new(),
-            progress: Progress::default(),
-        };
-        self.pipeline.call(call).await
+        self.tools.call_by(by, Door::Http, tool, arguments).await
     }
 
     async fn grants(&self) -> Vec<(String, String)> {
