@@ -30,8 +30,11 @@ pub const LORENZ_MEMORY_TRACKER_ISSUES_JSON: &str = "LORENZ_MEMORY_TRACKER_ISSUE
 /// The folder that a leading `~` in a path stands for.
 pub const HOME: &str = "HOME";
 
+/// The folder of the user's settings, in which the tokens of `guildhall login` are kept; `~/.config` where it is not set.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+
 /// Each variable with what it does, for the help text and the documentation.
-pub const ALL: [(&str, &str); 9] = [
+pub const ALL: [(&str, &str); 10] = [
     (GUILDHALL_URL, "Address of the server that commands talk to"),
     (GUILDHALL_TOKEN, "Token for that server"),
     (GUILDHALL_TOKEN_FILE, "File that holds the token"),
@@ -56,4 +59,8 @@ pub const ALL: [(&str, &str); 9] = [
         "The memory tracker's issues, where the settings name none",
     ),
     (HOME, "What a leading `~` in a path stands for"),
+    (
+        XDG_CONFIG_HOME,
+        "Where the tokens of `guildhall login` are kept, instead of `~/.config`",
+    ),
 ];

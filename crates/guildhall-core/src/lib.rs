@@ -10,6 +10,7 @@ pub mod principal;
 pub mod query;
 pub mod repo;
 pub mod suggest;
+pub mod text;
 pub mod tracker;
 
 pub use clock::{Clock, Ids, SystemClock, SystemIds};

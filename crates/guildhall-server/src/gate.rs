@@ -176,7 +176,7 @@ fn check_origin(hosts: &Hosts, headers: &HeaderMap) -> Result<Option<HeaderValue
     }
 }
 
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .take(100)
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

@@ -13,6 +13,7 @@ mod mounted;
 mod reply;
 mod routes;
 mod serve;
+mod sign_in;
 mod state;
 
 pub use auth::{Authenticator, Directory};

@@ -56,6 +56,12 @@ pub(crate) fn error(error: &ToolError) -> Response {
             HeaderValue::from_static("Bearer realm=\"guildhall\""),
         );
     }
+    if let Some(after) = error.retry_after {
+        response.headers_mut().insert(
+            header::RETRY_AFTER,
+            HeaderValue::from(after.as_secs().max(1)),
+        );
+    }
     response
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use guildhall_tools::ToolError;
 use http::Method;
 
 use crate::mcp::Endpoint;
 use crate::state::App;
-use crate::{api, gate, health, mcp, metrics, reply};
+use crate::{api, gate, health, mcp, metrics, reply, sign_in};
 
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -113,6 +113,76 @@ pub const ROUTES: &[Route] = &[
         Access::Token,
         "Makes the token file of one of the caller's agents",
     ),
+    route(
+        "GET",
+        "/api/whoami",
+        Access::Token,
+        "Whom the token speaks for",
+    ),
+    route("GET", "/api/agents", Access::Token, "The caller's agents"),
+    route(
+        "POST",
+        "/api/agents/{name}",
+        Access::Token,
+        "Makes one of the caller's agents and its first token",
+    ),
+    route(
+        "DELETE",
+        "/api/agents/{name}",
+        Access::Token,
+        "Revokes one of the caller's agents",
+    ),
+    route(
+        "POST",
+        "/api/agents/{name}/tokens",
+        Access::Token,
+        "Makes another token of one of the caller's agents",
+    ),
+    route(
+        "GET",
+        "/api/tokens",
+        Access::Token,
+        "The tokens of the caller and of their agents",
+    ),
+    route(
+        "DELETE",
+        "/api/tokens/{id}",
+        Access::Token,
+        "Revokes a token",
+    ),
+    route("GET", "/api/users", Access::Token, "The people"),
+    route("POST", "/api/users", Access::Token, "Adds a person"),
+    route(
+        "DELETE",
+        "/api/users/{username}",
+        Access::Token,
+        "Disables a person and their agents",
+    ),
+    route(
+        "POST",
+        "/api/users/{username}/codes",
+        Access::Token,
+        "Makes another one-time sign-in code of a person",
+    ),
+    route(
+        "POST",
+        "/api/login/device",
+        Access::Open,
+        "Begins the login of a device",
+    ),
+    route(
+        "POST",
+        "/api/login/token",
+        Access::Open,
+        "What has become of a device's login",
+    ),
+    route(
+        "GET",
+        "/login",
+        Access::Open,
+        "The page on which a person signs in and approves a login",
+    ),
+    route("POST", "/login", Access::Open, "The forms of that page"),
 ];
 
 /// Who may use the route that `method` and `path` lead to; a path that leads nowhere needs a token.
@@ -143,11 +213,32 @@ pub fn router(app: Arc<App>, endpoint: &Arc<dyn Endpoint>) -> Router {
         .route("/api/status", get(api::status::status))
         .route("/api/tools", get(api::tools::list))
         .route("/api/tools/{tool}", post(api::tools::call))
-        .route("/api/agents", post(api::agents::issue))
+        .merge(people())
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_verb)
         .layer(from_fn_with_state(Arc::clone(&app), gate::gate))
         .with_state(app)
+}
+
+/// People, their agents and tokens, and how they sign in.
+fn people() -> Router<Arc<App>> {
+    use api::{agents, login, tokens, users, whoami};
+    Router::new()
+        .route("/api/whoami", get(whoami::whoami))
+        .route("/api/agents", get(agents::list).post(agents::token_file))
+        .route(
+            "/api/agents/{name}",
+            post(agents::create).delete(agents::revoke),
+        )
+        .route("/api/agents/{name}/tokens", post(agents::token))
+        .route("/api/tokens", get(tokens::list))
+        .route("/api/tokens/{id}", delete(tokens::revoke))
+        .route("/api/users", get(users::list).post(users::add))
+        .route("/api/users/{username}", delete(users::disable))
+        .route("/api/users/{username}/codes", post(users::code))
+        .route("/api/login/device", post(login::begin))
+        .route("/api/login/token", post(login::finish))
+        .route("/login", get(sign_in::show).post(sign_in::submit))
 }
 
 async fn nowhere(uri: http::Uri) -> Response {

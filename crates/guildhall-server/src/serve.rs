@@ -1,11 +1,13 @@
 //! The connection loop: deadlines for slow clients, a cap on connections, a shutdown that lets calls finish.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -37,6 +39,10 @@ impl Default for Limits {
     }
 }
 
+/// The address a request comes from, beside every request: that of the proxy where one stands before the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
 /// Serves `router` on `listener` until `shutdown` is cancelled, then lets running calls finish.
 pub async fn serve(
     listener: TcpListener,
@@ -51,9 +57,9 @@ pub async fn serve(
             slot = Arc::clone(&slots).acquire_owned() => slot.expect("the semaphore is never closed"),
             () = shutdown.cancelled() => break,
         };
-        let stream = tokio::select! {
+        let (stream, peer) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok((stream, address)) => (stream, Peer(address.ip())),
                 Err(error) => {
                     pause_after(&error).await;
                     continue;
@@ -65,13 +71,17 @@ pub async fn serve(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!("Cannot set TCP_NODELAY: {error}");
         }
+        let service = TowerToHyperService::new(router.clone());
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_timeout)
             .max_buf_size(limits.head_bytes)
             .serve_connection(
                 TokioIo::new(stream),
-                TowerToHyperService::new(router.clone()),
+                service_fn(move |mut request| {
+                    request.extensions_mut().insert(peer);
+                    service.call(request)
+                }),
             );
         let connection = graceful.watch(connection);
         tokio::spawn(async move {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use guildhall_core::{Clock, Ids};
 use guildhall_tools::{CursorKey, Pipeline, PipelineParts, RepoResolver};
+use jiff::SignedDuration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, Directory, Throttle};
 use crate::gate::Hosts;
 use crate::metrics::Metrics;
 use crate::mounted::MountSource;
@@ -33,6 +34,8 @@ pub struct AppParts {
     pub mounts: Arc<dyn MountSource>,
     /// Who a token belongs to.
     pub authenticator: Arc<dyn Authenticator>,
+    /// The accounts behind it: people, their agents and tokens.
+    pub directory: Arc<Directory>,
     /// Which `Host` and `Origin` headers are ours.
     pub hosts: Hosts,
     /// Time.
@@ -60,6 +63,10 @@ pub struct App {
     pub(crate) parts: AppParts,
     pub(crate) pipeline: Pipeline,
     pub(crate) activity: Arc<Activity>,
+    /// How often one address may begin a login or send the sign-in page's form.
+    pub(crate) sign_ins: Throttle,
+    /// How often one address may ask what has become of its logins.
+    pub(crate) login_polls: Throttle,
 }
 
 impl App {
@@ -76,6 +83,8 @@ impl App {
             parts,
             pipeline,
             activity,
+            sign_ins: Throttle::new(20, SignedDuration::from_secs(6)),
+            login_polls: Throttle::new(60, SignedDuration::from_millis(200)),
         }
     }
 

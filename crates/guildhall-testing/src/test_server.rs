@@ -144,6 +144,7 @@ impl TestServer {
         let app = Arc::new(App::new(AppParts {
             mounts: setup.mounts,
             authenticator: Arc::clone(&tokens) as _,
+            directory: Arc::clone(&tokens),
             hosts: Hosts::new("127.0.0.1", address.port(), [], setup.allowed_origins),
             clock,
             ids,

@@ -12,6 +12,7 @@ use guildhall_config::{Workspace, env_vars, process_env};
 use serde_json::Value;
 
 use crate::data_dir::{self, Running};
+use crate::logins;
 use crate::output::{CommandError, Fault};
 
 /// How long a server that was started for a command may take until it answers.
@@ -75,18 +76,15 @@ impl Server {
         let Some(url) = process_env(env_vars::GUILDHALL_URL) else {
             return Ok(None);
         };
-        let token = match (
-            process_env(env_vars::GUILDHALL_TOKEN),
-            process_env(env_vars::GUILDHALL_TOKEN_FILE),
-        ) {
-            (Some(token), _) => token,
-            (None, Some(path)) => read_token(Path::new(&path))?,
-            (None, None) => {
-                return Err(
+        let token = match token_of_environment()? {
+            Some(token) => token,
+            None => logins::server_url(&url)
+                .map_err(CommandError::usage)
+                .and_then(|server| Ok(logins::token(&server)?))?
+                .ok_or_else(|| {
                     CommandError::usage("GUILDHALL_URL is set and no token for it")
-                        .hint("Set GUILDHALL_TOKEN or GUILDHALL_TOKEN_FILE too."),
-                );
-            }
+                        .hint("Set GUILDHALL_TOKEN or GUILDHALL_TOKEN_FILE too, or sign in with `guildhall login`.")
+                })?,
         };
         Ok(Some(Self::new(&url, &token)?))
     }
@@ -118,23 +116,7 @@ impl Server {
     }
 
     async fn reply(&self, request: reqwest::RequestBuilder) -> Result<Reply, CommandError> {
-        let response = request
-            .timeout(CALL_TIMEOUT)
-            .send()
-            .await
-            .with_context(|| format!("Cannot reach the server at {}", self.url))?;
-        let status = response.status().as_u16();
-        let text = response
-            .text()
-            .await
-            .context("The server's answer ended early")?;
-        let body = serde_json::from_str(&text).with_context(|| {
-            format!(
-                "The server at {} answered {status} and no JSON: is it Guildhall?",
-                self.url
-            )
-        })?;
-        Ok(Reply { status, body })
+        reply(&self.url, request).await
     }
 
     /// `GET path`, its result.
@@ -150,6 +132,15 @@ impl Server {
             .await
     }
 
+    /// A request without a body, its result.
+    pub(crate) async fn send(
+        &self,
+        method: http::Method,
+        path: &str,
+    ) -> Result<Value, CommandError> {
+        self.reply(self.request(method, path)).await?.result()
+    }
+
     /// The file that holds the token of this person's agent `name`, made where there is none.
     pub(crate) async fn agent_token_file(&self, name: &str) -> Result<PathBuf, CommandError> {
         let made = self
@@ -161,6 +152,50 @@ impl Server {
             .context("The server did not say where the token is")?;
         Ok(PathBuf::from(path))
     }
+}
+
+/// A server that one has no token for yet.
+pub(crate) struct Anonymous {
+    url: String,
+    http: reqwest::Client,
+}
+
+impl Anonymous {
+    pub(crate) fn new(url: &reqwest::Url) -> anyhow::Result<Self> {
+        Ok(Self {
+            url: url.as_str().trim_end_matches('/').to_owned(),
+            http: http()?,
+        })
+    }
+
+    /// Without a slash at the end.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// `POST path` with `body`.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Reply, CommandError> {
+        let request = self.http.post(format!("{}{path}", self.url)).json(body);
+        reply(&self.url, request).await
+    }
+}
+
+/// Sends `request` to the server at `url`.
+async fn reply(url: &str, request: reqwest::RequestBuilder) -> Result<Reply, CommandError> {
+    let response = request
+        .timeout(CALL_TIMEOUT)
+        .send()
+        .await
+        .with_context(|| format!("Cannot reach the server at {url}"))?;
+    let status = response.status().as_u16();
+    let text = response
+        .text()
+        .await
+        .context("The server's answer ended early")?;
+    let body = serde_json::from_str(&text).with_context(|| {
+        format!("The server at {url} answered {status} and no JSON: is it Guildhall?")
+    })?;
+    Ok(Reply { status, body })
 }
 
 impl Reply {
@@ -197,6 +232,21 @@ fn http() -> anyhow::Result<reqwest::Client> {
         .user_agent(concat!("guildhall/", env!("CARGO_PKG_VERSION")))
         .build()
         .context("Cannot make an HTTP client")
+}
+
+/// The token that the environment gives, or names the file of.
+pub(crate) fn token_of_environment() -> anyhow::Result<Option<String>> {
+    if let Some(token) = process_env(env_vars::GUILDHALL_TOKEN) {
+        return Ok(Some(token));
+    }
+    process_env(env_vars::GUILDHALL_TOKEN_FILE)
+        .map(|path| read_token(Path::new(&path)))
+        .transpose()
+}
+
+/// `text` as one segment of a path.
+pub(crate) fn segment(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
 /// The token in the file `path`.

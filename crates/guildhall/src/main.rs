@@ -4,6 +4,7 @@ mod cli;
 mod client;
 mod data_dir;
 mod demo;
+mod logins;
 mod output;
 mod telemetry;
 mod wiring;

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use guildhall_core::text::steers;
 
 /// Why a command failed; scripts tell them apart by the exit code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -103,19 +104,17 @@ pub(crate) fn say(line: &str) -> CommandResult {
     }
 }
 
+/// Tells the person something beside the result, on standard error.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", printable(text));
+}
+
 /// `text` with its escape sequences and other control characters made visible: nothing from outside may steer a
 /// terminal. Line ends stay.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
-        .map(|c| if is_harmless(c) { c } else { '\u{fffd}' })
+        .map(|c| if steers(c) { '\u{fffd}' } else { c })
         .collect()
-}
-
-/// Control characters steer terminals; bidirectional controls make a text look like another.
-fn is_harmless(c: char) -> bool {
-    let steers = c.is_control() && c != '\n' && c != '\t';
-    let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
-    !steers && !reorders
 }
 
 #[cfg(test)]

@@ -1,20 +1,23 @@
-//! `POST /api/agents`: the token file of one of the caller's agents, for `guildhall connect` and `guildhall mcp`.
-//!
-//! The token itself is never in the answer: it stands in a 0600 file, and the answer says which.
+//! `/api/agents`: the caller's own agents and their tokens. Only a person may.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::response::Response;
+use guildhall_core::clock::rfc3339_millis;
+use guildhall_store::{Account, Principals as _, Tokens as _};
 use guildhall_tools::{Caller, ToolError};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::tokens::Limits;
+use super::{Outcome, body_of, needs_person, refused, respond, taken};
 use crate::auth::AuthError;
 use crate::state::App;
-use crate::{gate, reply};
+
+const WHAT: &str = "manage agents";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,30 +25,20 @@ struct Wanted {
     name: String,
 }
 
-pub(crate) async fn issue(
+/// `POST /api/agents`: the token file of one of the caller's agents, for `guildhall connect` and `guildhall mcp`.
+///
+/// The token itself is never in the answer: it stands in a 0600 file, and the answer says which.
+pub(crate) async fn token_file(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     body: Body,
 ) -> Response {
-    match make(&app, &caller, body).await {
-        Ok(response) => response,
-        Err(error) => reply::error(&error),
-    }
+    respond(make_file(&app, &caller, body).await)
 }
 
-async fn make(app: &Arc<App>, caller: &Caller, body: Body) -> Result<Response, ToolError> {
-    if caller.principal.is_agent() {
-        return Err(ToolError::forbidden(format!(
-            "`{}` is an agent: only a person may make agents",
-            caller.principal
-        )));
-    }
-    let bytes = gate::read_body(app, body).await?;
-    let wanted: Wanted = serde_json::from_slice(&bytes).map_err(|error| {
-        ToolError::bad_arguments(format!(
-            "The body must be {{ \"name\": \"<agent>\" }}: {error}"
-        ))
-    })?;
+async fn make_file(app: &App, caller: &Caller, body: Body) -> Outcome {
+    needs_person(caller, "make agents")?;
+    let wanted: Wanted = body_of(app, body, "{ \"name\": \"<agent>\" }").await?;
     let issued = app
         .parts
         .authenticator
@@ -55,9 +48,123 @@ async fn make(app: &Arc<App>, caller: &Caller, body: Body) -> Result<Response, T
             AuthError::Name(error) => ToolError::bad_arguments(error.to_string()),
             AuthError::NotHere(_) => ToolError::forbidden(error.to_string())
                 .hint("`guildhall agent create` prints a token instead of keeping it in a file."),
-            error => ToolError::internal(format!("{error:?}")),
+            AuthError::Store(guildhall_store::Error::Missing { name, .. }) => {
+                ToolError::forbidden(format!("The agent `{name}` was revoked"))
+                    .hint("Give the new agent another name.")
+            }
+            AuthError::Store(error) => refused(error),
+            error @ AuthError::Io { .. } => ToolError::internal(format!("{error:?}")),
         })?;
-    Ok(reply::result(
-        &json!({ "username": issued.principal.name(), "token_file": issued.path }),
-    ))
+    Ok(json!({ "username": issued.principal.name(), "token_file": issued.path }))
+}
+
+/// `GET /api/agents`: the caller's agents.
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    respond(listed(&app, &caller).await)
+}
+
+async fn listed(app: &App, caller: &Caller) -> Outcome {
+    needs_person(caller, WHAT)?;
+    let store = app.parts.directory.store();
+    let agents = store
+        .agents(caller.principal.clone())
+        .await
+        .map_err(refused)?;
+    let mut rows = Vec::with_capacity(agents.len());
+    for agent in agents {
+        let tokens = store
+            .tokens_of(agent.principal.clone())
+            .await
+            .map_err(refused)?;
+        let now = app.parts.clock.now();
+        let good = tokens.iter().filter(|token| {
+            token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end)
+        });
+        let used = tokens.iter().filter_map(|token| token.last_used_at).max();
+        let mut row = account(&agent);
+        row["tokens"] = json!(good.count());
+        row["last_used_at"] = json!(used.map(rfc3339_millis));
+        rows.push(row);
+    }
+    Ok(json!({ "agents": rows }))
+}
+
+/// `POST /api/agents/{name}`: a new agent of the caller with its first token, which is in the answer and nowhere else.
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Response {
+    respond(created(&app, &caller, &name, body).await)
+}
+
+async fn created(app: &App, caller: &Caller, name: &str, body: Body) -> Outcome {
+    needs_person(caller, WHAT)?;
+    let limits = Limits::read(app, body).await?;
+    let agent = named(caller, name)?;
+    app.parts
+        .directory
+        .add_agent(&caller.principal, agent.clone())
+        .await
+        .map_err(|error| {
+            taken(
+                error,
+                "`guildhall agent token` makes another token of an agent.",
+            )
+        })?;
+    super::tokens::issued(app, caller, agent, limits).await
+}
+
+/// `POST /api/agents/{name}/tokens`: a fresh token of one of the caller's agents. Its earlier ones stay good.
+pub(crate) async fn token(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Response {
+    respond(fresh_token(&app, &caller, &name, body).await)
+}
+
+async fn fresh_token(app: &App, caller: &Caller, name: &str, body: Body) -> Outcome {
+    needs_person(caller, WHAT)?;
+    let limits = Limits::read(app, body).await?;
+    super::tokens::issued(app, caller, named(caller, name)?, limits).await
+}
+
+/// `DELETE /api/agents/{name}`: one of the caller's agents may do nothing from now on.
+pub(crate) async fn revoke(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Response {
+    respond(revoked(&app, &caller, &name).await)
+}
+
+async fn revoked(app: &App, caller: &Caller, name: &str) -> Outcome {
+    needs_person(caller, WHAT)?;
+    let agent = named(caller, name)?;
+    let disabled = app.parts.directory.disable(&caller.principal, agent).await;
+    Ok(account(&disabled.map_err(refused)?))
+}
+
+fn named(caller: &Caller, name: &str) -> Result<guildhall_core::Principal, ToolError> {
+    caller
+        .principal
+        .agent(name)
+        .map_err(|error| ToolError::bad_arguments(error.to_string()))
+}
+
+/// What is told of an account.
+pub(super) fn account(account: &Account) -> Value {
+    json!({
+        "username": account.principal.name(),
+        "operator": account.operator,
+        "created_at": rfc3339_millis(account.created_at),
+        "created_by": account.created_by.name(),
+        "disabled_at": account.disabled_at.map(rfc3339_millis),
+    })
 }

@@ -1,5 +1,141 @@
 //! Plain HTTP: one file per resource.
 
 pub(crate) mod agents;
+pub(crate) mod login;
 pub(crate) mod status;
+pub(crate) mod tokens;
 pub(crate) mod tools;
+pub(crate) mod users;
+pub(crate) mod whoami;
+
+use axum::body::Body;
+use axum::response::Response;
+use guildhall_store::Error;
+use guildhall_tools::{Caller, ToolError};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::state::App;
+use crate::{gate, reply};
+
+/// What an operation gives: its result, or why not.
+pub(crate) type Outcome = Result<Value, ToolError>;
+
+/// The outcome as an answer.
+pub(crate) fn respond(outcome: Outcome) -> Response {
+    match outcome {
+        Ok(value) => reply::result(&value),
+        Err(error) => reply::error(&error),
+    }
+}
+
+/// The JSON body, which must be of the `form` that is shown to who sends another.
+///
+/// # Errors
+///
+/// 400 for another form; those of [`gate::read_body`].
+pub(crate) async fn body_of<T: DeserializeOwned>(
+    app: &App,
+    body: Body,
+    form: &str,
+) -> Result<T, ToolError> {
+    let bytes = gate::read_body(app, body).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| ToolError::bad_arguments(format!("The body must be {form}: {error}")))
+}
+
+/// Refuses who may not manage people, agents and tokens: an agent, and the holder of a limited token, who could make
+/// themselves one without limits.
+///
+/// # Errors
+///
+/// 403.
+pub(crate) fn needs_person(caller: &Caller, what: &str) -> Result<(), ToolError> {
+    if caller.principal.is_agent() {
+        return Err(ToolError::forbidden(format!(
+            "`{}` is an agent; only a person may {what}",
+            caller.principal
+        )));
+    }
+    if caller.tools.is_some() || caller.repos.is_some() {
+        return Err(ToolError::forbidden(format!(
+            "This token is limited to some tools or repositories; only an unlimited one may {what}"
+        )));
+    }
+    Ok(())
+}
+
+/// What the store refused, as the plain HTTP door says it. What the database itself failed at is a fault of ours.
+pub(crate) fn refused(error: Error) -> ToolError {
+    match error {
+        Error::Taken { .. } | Error::Moved { .. } | Error::KeyReused { .. } => {
+            ToolError::conflict(error.to_string())
+        }
+        Error::Missing { .. } => ToolError::not_found(error.to_string()),
+        Error::NotAllowed(message) => ToolError::forbidden(message),
+        Error::Invalid(message) => ToolError::bad_arguments(message),
+        error => ToolError::internal(format!("{error:?}")),
+    }
+}
+
+/// The same, with what to do where the name is taken.
+pub(crate) fn taken(error: Error, hint: &str) -> ToolError {
+    let is_taken = matches!(error, Error::Taken { .. });
+    let error = refused(error);
+    if is_taken { error.hint(hint) } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use guildhall_tools::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn only_an_unlimited_token_of_a_person_manages_others() {
+        let person = Caller::new("you@example.com".parse().unwrap());
+        assert!(needs_person(&person, "manage tokens").is_ok());
+        let only = || Some(Arc::new(BTreeSet::from(["x".to_owned()])));
+        let limited = [
+            Caller {
+                tools: only(),
+                ..person.clone()
+            },
+            Caller {
+                repos: only(),
+                ..person.clone()
+            },
+            Caller::new("you@example.com[claude]".parse().unwrap()),
+        ];
+        for caller in limited {
+            let refused = needs_person(&caller, "manage tokens").unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::Forbidden);
+        }
+    }
+
+    #[test]
+    fn what_the_store_refuses_has_its_status() {
+        let missing = || Error::Missing {
+            what: "token",
+            name: "x".to_owned(),
+        };
+        let taken_error = || Error::Taken {
+            what: "user",
+            name: "x".to_owned(),
+        };
+        for (error, status) in [
+            (taken_error(), 409),
+            (missing(), 404),
+            (Error::NotAllowed("No".to_owned()), 403),
+            (Error::Invalid("No".to_owned()), 400),
+            (Error::Busy, 500),
+        ] {
+            assert_eq!(refused(error).kind.status(), status);
+        }
+        assert_eq!(taken(taken_error(), "Other").hints, ["Other"]);
+        assert!(taken(missing(), "Other").hints.is_empty());
+    }
+}

@@ -10,11 +10,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use futures::future::BoxFuture;
 use guildhall_core::{Clock, Ids, Principal};
-use guildhall_store::{Act, Bearer, NewToken, Principals as _, Store, Tokens as _};
+use guildhall_store::{Bearer, Principals as _, Store, Tokens as _};
 use guildhall_tools::Caller;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{AuthError, Authenticator, Issued, Token};
+use super::{AuthError, Authenticator, Issued, Token, TokenLimits};
 
 /// The owner's token, for the command line and the dashboard.
 const OWNER: &str = "owner.token";
@@ -30,10 +30,10 @@ const MOST_KNOWN: usize = 10_000;
 
 /// The accounts of one server.
 pub struct Directory {
-    store: Store,
+    pub(super) store: Store,
     dir: PathBuf,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn Ids>,
     owner: Principal,
     known: RwLock<HashMap<[u8; 32], Known>>,
 }
@@ -113,18 +113,9 @@ impl Directory {
     /// A new token of `principal`, made by its own user, kept in the file `path`.
     async fn issue_into(&self, principal: Principal, path: &Path) -> Result<Issued, AuthError> {
         let user = Principal::user(principal.user_address()).map_err(AuthError::Name)?;
-        let token = Token::new(&*self.ids);
-        let new = NewToken {
-            id: format!("tok-{}", self.ids.hex(16)),
-            hash: token.hash(),
-            principal: principal.clone(),
-            expires_at: None,
-            repos: None,
-            tools: None,
-        };
         // The hash first: a token that is shown must be known, also after a crash between the two.
-        self.store
-            .issue(Act::new(user, self.clock.now()), new)
+        let (token, _) = self
+            .issue(&user, principal.clone(), TokenLimits::default())
             .await?;
         write_private(path, format!("{}\n", token.expose()).as_bytes())?;
         Ok(Issued {
@@ -247,8 +238,7 @@ impl Authenticator for Directory {
             match self.store.account(principal.clone()).await? {
                 Some(_) => {}
                 None => {
-                    let act = Act::new(user.clone(), self.clock.now());
-                    match self.store.add_agent(act, principal.clone()).await {
+                    match self.add_agent(user, principal.clone()).await {
                         // Another command made it in the same moment.
                         Ok(_) | Err(guildhall_store::Error::Taken { .. }) => {}
                         Err(error) => return Err(error.into()),
@@ -291,6 +281,7 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
 
     use guildhall_core::SystemIds;
+    use guildhall_store::Act;
 
     use super::*;
 

@@ -1,6 +1,9 @@
 //! Tokens: their form, and who they belong to.
 
+mod accounts;
 mod directory;
+mod login;
+mod throttle;
 mod token;
 
 use std::path::PathBuf;
@@ -9,8 +12,12 @@ use futures::future::BoxFuture;
 use guildhall_core::Principal;
 use guildhall_tools::Caller;
 
+pub use accounts::TokenLimits;
 pub use directory::Directory;
+pub use login::{Begun, DEVICE_LIVES, Outcome, SESSION_LIVES};
+pub(crate) use throttle::Throttle;
 pub use token::Token;
+pub(crate) use token::hex;
 
 /// Says whose token it is.
 pub trait Authenticator: Send + Sync {

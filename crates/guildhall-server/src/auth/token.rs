@@ -54,7 +54,7 @@ fn checksum(random: &str) -> String {
 }
 
 /// Lower-case hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {

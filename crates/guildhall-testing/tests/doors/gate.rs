@@ -12,6 +12,9 @@ fn path(route: &Route) -> String {
         .path
         .replace("{packs}", "probe")
         .replace("{tool}", "probe_whoami")
+        .replace("{name}", "codex")
+        .replace("{id}", "tok-0")
+        .replace("{username}", "me@example.com")
 }
 
 fn guarded() -> impl Iterator<Item = &'static Route> {
@@ -93,12 +96,22 @@ async fn the_open_route_tells_nothing() {
         (reply.status, reply.body.as_str()),
         (200, r#"{"status":"ok"}"#)
     );
-    let open: Vec<&str> = ROUTES
+    let open: Vec<String> = ROUTES
         .iter()
         .filter(|route| route.access == Access::Open)
-        .map(|route| route.path)
+        .map(|route| format!("{} {}", route.method, route.path))
         .collect();
-    assert_eq!(open, ["/health"]);
+    // Beside it only what signs somebody in.
+    assert_eq!(
+        open,
+        [
+            "GET /health",
+            "POST /api/login/device",
+            "POST /api/login/token",
+            "GET /login",
+            "POST /login"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -281,7 +294,7 @@ async fn wrong_verbs_are_405() {
         ("PUT", "/api/status"),
         ("DELETE", "/api/tools"),
         ("GET", "/api/tools/probe_whoami"),
-        ("GET", "/api/agents"),
+        ("PUT", "/api/agents"),
         ("PATCH", "/metrics"),
         ("PUT", "/mcp"),
         ("GET", "/mcp"),

@@ -37,6 +37,9 @@
 //! | headers that disagree, or are malformed or large | `parsing::headers_and_body_must_agree`, `parsing::malformed_requests_are_refused` |
 //! | JSON made to hurt | `parsing::hostile_json_is_refused_or_harmless` |
 //! | a session id of somebody else | `sessions::a_session_is_its_owners_alone` |
+//! | an agent that widens itself | `people::an_agent_widens_neither_itself_nor_another` |
+//! | a guessed or replayed sign-in code | `people::a_device_gets_a_token_once_a_person_approves_it`, `people::only_a_person_signs_in_and_a_code_signs_in_once`, `people::an_address_cannot_try_without_end` |
+//! | a form sent by another site | `people::no_form_is_taken_from_another_page_or_browser` |
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -45,6 +48,7 @@ mod fixtures;
 mod gate;
 mod mcp;
 mod parsing;
+mod people;
 mod sessions;
 mod slow;
 mod support;

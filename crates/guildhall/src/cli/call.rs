@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use guildhall_core::suggest::did_you_mean;
 use serde_json::{Map, Value, json};
 
-use crate::client::{Server, Target};
+use crate::client::{Server, Target, segment};
 use crate::output::{CommandError, CommandResult, printable, say};
 
 /// Call a tool and print its result as JSON
@@ -45,7 +45,7 @@ pub(super) async fn run(args: &Args) -> CommandResult {
         None if args.pairs.is_empty() => Map::new(),
         None => pairs(&args.pairs, &schema(&server, &args.tool).await?)?,
     };
-    let name = percent_encoded(&args.tool);
+    let name = segment(&args.tool);
     let reply = server
         .post(&format!("/api/tools/{name}"), &Value::Object(arguments))
         .await?;
@@ -153,10 +153,6 @@ fn pairs(
         }
     }
     Ok(arguments)
-}
-
-fn percent_encoded(name: &str) -> String {
-    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
 #[cfg(test)]

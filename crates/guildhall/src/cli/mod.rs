@@ -1,11 +1,19 @@
 //! The command line: one file per command.
 
+mod agent;
 mod call;
 mod config;
 mod connect;
+mod credential;
+mod duration;
+mod login;
 mod mcp;
+mod table;
+mod token;
 mod tools;
 mod up;
+mod user;
+mod whoami;
 
 use std::process::ExitCode;
 
@@ -38,6 +46,12 @@ enum Command {
     Call(call::Args),
     Mcp(mcp::Args),
     Config(config::Args),
+    Whoami(whoami::Args),
+    Agent(agent::Args),
+    Token(token::Args),
+    User(user::Args),
+    Login(login::Args),
+    Credential(credential::Args),
     #[command(hide = true)]
     Reference,
 }
@@ -52,6 +66,12 @@ pub(crate) fn run() -> ExitCode {
         Command::Call(args) => blocking(call::run(&args)),
         Command::Mcp(args) => mcp::run(args),
         Command::Config(args) => config::run(&args),
+        Command::Whoami(args) => blocking(whoami::run(&args)),
+        Command::Agent(args) => blocking(agent::run(&args)),
+        Command::Token(args) => blocking(token::run(&args)),
+        Command::User(args) => blocking(user::run(&args)),
+        Command::Login(args) => blocking(login::run(&args)),
+        Command::Credential(args) => credential::run(&args),
         Command::Reference => reference(),
     };
     match outcome {

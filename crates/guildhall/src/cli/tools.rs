@@ -1,6 +1,5 @@
 //! `guildhall tools`: which tools there are.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
 use crate::client::{Server, Target};
@@ -33,13 +32,7 @@ pub(super) async fn run(args: &Args) -> CommandResult {
 
 fn table(tools: &[Value]) -> String {
     let text = |value: &Value| printable(value.as_str().unwrap_or_default());
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = terminal_width() {
-        table.set_width(width);
-    }
+    let mut table = super::table::plain();
     table.set_header(["TOOL", "", "WHEN TO USE IT"]);
     for tool in tools {
         let reads = tool["annotations"]["readOnlyHint"] == Value::Bool(true);
@@ -49,15 +42,5 @@ fn table(tools: &[Value]) -> String {
             text(&tool["description"]),
         ]);
     }
-    table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-/// Columns of the terminal, or `None` where there is none: then nothing is wrapped.
-fn terminal_width() -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    (size.ws_col > 0).then_some(size.ws_col)
+    super::table::trimmed(&table)
 }

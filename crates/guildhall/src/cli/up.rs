@@ -52,7 +52,7 @@ pub(super) struct Args {
     #[arg(long)]
     demo: bool,
     /// Stop after this long without a request, such as 10m
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = super::duration::parse)]
     idle_exit: Option<Duration>,
     /// Print one JSON object instead of text
     #[arg(long)]
@@ -132,7 +132,8 @@ async fn start(
         Arc::clone(&clock),
         Arc::clone(&ids),
     )
-    .await?;
+    .await
+    .map(Arc::new)?;
     let cursor_key = CursorKey::new(owned.cursor_key(&*ids)?);
 
     // Nobody can ask anything before the tokens are there.
@@ -148,7 +149,8 @@ async fn start(
     let server = &loaded.settings.server;
     let app = Arc::new(App::new(AppParts {
         mounts: Arc::clone(&mounts) as Arc<dyn MountSource>,
-        authenticator: Arc::new(directory),
+        authenticator: Arc::clone(&directory) as _,
+        directory,
         hosts: Hosts::new(
             &server.host,
             address.port(),
@@ -388,41 +390,9 @@ async fn stop_when_idle(
     }
 }
 
-/// `90`, `90s`, `10m`, `2h`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = text.split_at(
-        text.trim_end_matches(|c: char| c.is_ascii_alphabetic())
-            .len(),
-    );
-    let seconds = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err(format!("unknown unit `{unit}`: use s, m or h")),
-    };
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "expected a whole number with s, m or h, such as 10m".to_owned())?;
-    number
-        .checked_mul(seconds)
-        .filter(|total| *total > 0)
-        .map(Duration::from_secs)
-        .ok_or_else(|| "expected a duration above zero".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_whole_numbers_with_a_unit() {
-        for (text, seconds) in [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7200)] {
-            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)));
-        }
-        for text in ["", "m", "10d", "1.5h", "-1m", "0", "18446744073709551615h"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn a_server_on_every_interface_is_reached_by_loopback() {

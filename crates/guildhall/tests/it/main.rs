@@ -3,6 +3,7 @@
 mod cli;
 mod interop;
 mod lifecycle;
+mod people;
 mod secrets;
 mod stdio;
 mod support;

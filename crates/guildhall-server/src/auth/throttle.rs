@@ -1,0 +1,99 @@
+//! How often one address may try to sign in.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Addresses remembered at once. More than that is an attack from many addresses, which codes of 128 bits withstand.
+const MOST_ADDRESSES: usize = 10_000;
+
+/// Lets each address do something `burst` times at once, and once more after each `every`.
+pub(crate) struct Throttle {
+    every: SignedDuration,
+    burst: i32,
+    /// When each address will have all its tries again.
+    full_at: Mutex<HashMap<IpAddr, Timestamp>>,
+}
+
+impl Throttle {
+    pub(crate) fn new(burst: i32, every: SignedDuration) -> Self {
+        Self {
+            every,
+            burst,
+            full_at: Mutex::default(),
+        }
+    }
+
+    /// Counts one try of `address` at `now`.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait, where it has none left; that try is not counted.
+    pub(crate) fn admit(&self, address: IpAddr, now: Timestamp) -> Result<(), Duration> {
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if full_at.len() >= MOST_ADDRESSES {
+            full_at.retain(|_, at| *at > now);
+            if full_at.len() >= MOST_ADDRESSES {
+                full_at.clear();
+            }
+        }
+        let entry = full_at.entry(network(address)).or_insert(now);
+        let full = (*entry).max(now) + self.every;
+        let over = full.duration_since(now) - self.every * self.burst;
+        if over.is_positive() {
+            return Err(over.unsigned_abs());
+        }
+        *entry = full;
+        Ok(())
+    }
+}
+
+/// Who has one IPv6 address has its whole /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_its_tries_and_gets_them_back() {
+        let throttle = Throttle::new(3, SignedDuration::from_secs(10));
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let at = |seconds| now + SignedDuration::from_secs(seconds);
+        let one = "192.0.2.1".parse().unwrap();
+        for _ in 0..3 {
+            assert_eq!(throttle.admit(one, now), Ok(()));
+        }
+        assert_eq!(throttle.admit(one, now), Err(Duration::from_secs(10)));
+        assert_eq!(throttle.admit(one, at(4)), Err(Duration::from_secs(6)));
+        assert_eq!(throttle.admit("192.0.2.2".parse().unwrap(), now), Ok(()));
+        assert_eq!(throttle.admit(one, at(10)), Ok(()));
+        assert!(throttle.admit(one, at(10)).is_err());
+        for _ in 0..3 {
+            assert_eq!(throttle.admit(one, at(100)), Ok(()));
+        }
+        assert!(throttle.admit(one, at(100)).is_err());
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_address() {
+        let throttle = Throttle::new(1, SignedDuration::from_secs(10));
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let admit = |address: &str| throttle.admit(address.parse().unwrap(), now).is_ok();
+        assert!(admit("2001:db8::1"));
+        assert!(!admit("2001:db8::2:2:2:2"));
+        assert!(admit("2001:db8:0:1::1"));
+        assert!(admit("192.0.2.1") && !admit("::ffff:192.0.2.1"));
+    }
+}
