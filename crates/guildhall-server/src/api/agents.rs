@@ -13,11 +13,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tokens::Limits;
-use super::{Outcome, body_of, needs_person, refused, respond, taken};
+use super::{Outcome, body_of, needs_person, refused, refused_about, respond};
 use crate::auth::AuthError;
 use crate::state::App;
 
 const WHAT: &str = "manage agents";
+const ANOTHER: &str = "`guildhall agent token` makes another token of an agent.";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,22 +40,26 @@ pub(crate) async fn token_file(
 async fn make_file(app: &App, caller: &Caller, body: Body) -> Outcome {
     needs_person(caller, "make agents")?;
     let wanted: Wanted = body_of(app, body, "{ \"name\": \"<agent>\" }").await?;
-    let issued = app
+    let made = app
         .parts
         .authenticator
         .issue_agent(&caller.principal, &wanted.name)
-        .await
-        .map_err(|error| match error {
-            AuthError::Name(error) => ToolError::bad_arguments(error.to_string()),
-            AuthError::NotHere(_) => ToolError::forbidden(error.to_string())
-                .hint("`guildhall agent create` prints a token instead of keeping it in a file."),
-            AuthError::Store(guildhall_store::Error::Missing { name, .. }) => {
-                ToolError::forbidden(format!("The agent `{name}` was revoked"))
-                    .hint("Give the new agent another name.")
-            }
-            AuthError::Store(error) => refused(error),
-            error @ AuthError::Io { .. } => ToolError::internal(format!("{error:?}")),
-        })?;
+        .await;
+    let issued = match made {
+        Ok(issued) => issued,
+        Err(AuthError::Name(error)) => return Err(ToolError::bad_arguments(error.to_string())),
+        Err(error @ AuthError::NotHere(_)) => {
+            return Err(ToolError::forbidden(error.to_string())
+                .hint("`guildhall agent create` prints a token instead of keeping it in a file."));
+        }
+        Err(AuthError::Store(error)) => {
+            let agent = named(caller, &wanted.name)?;
+            return Err(refused_about(app, &agent, error, Some(ANOTHER)).await);
+        }
+        Err(error @ AuthError::Io { .. }) => {
+            return Err(ToolError::internal(format!("{error:?}")));
+        }
+    };
     Ok(json!({ "username": issued.principal.name(), "token_file": issued.path }))
 }
 
@@ -106,16 +111,10 @@ async fn created(app: &App, caller: &Caller, name: &str, body: Body) -> Outcome 
     needs_person(caller, WHAT)?;
     let limits = Limits::read(app, body).await?;
     let agent = named(caller, name)?;
-    app.parts
-        .directory
-        .add_agent(&caller.principal, agent.clone())
-        .await
-        .map_err(|error| {
-            taken(
-                error,
-                "`guildhall agent token` makes another token of an agent.",
-            )
-        })?;
+    let directory = &app.parts.directory;
+    if let Err(error) = directory.add_agent(&caller.principal, agent.clone()).await {
+        return Err(refused_about(app, &agent, error, Some(ANOTHER)).await);
+    }
     super::tokens::issued(app, caller, agent, limits).await
 }
 

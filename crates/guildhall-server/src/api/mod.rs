@@ -10,7 +10,8 @@ pub(crate) mod whoami;
 
 use axum::body::Body;
 use axum::response::Response;
-use guildhall_store::Error;
+use guildhall_core::Principal;
+use guildhall_store::{Error, Principals as _};
 use guildhall_tools::{Caller, ToolError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -78,11 +79,28 @@ pub(crate) fn refused(error: Error) -> ToolError {
     }
 }
 
-/// The same, with what to do where the name is taken.
-pub(crate) fn taken(error: Error, hint: &str) -> ToolError {
+/// The same about the account `principal`: a disabled one is said to be so, a name that is taken comes with the `hint`.
+pub(crate) async fn refused_about(
+    app: &App,
+    principal: &Principal,
+    error: Error,
+    hint: Option<&str>,
+) -> ToolError {
     let is_taken = matches!(error, Error::Taken { .. });
+    if is_taken || matches!(error, Error::Missing { .. }) {
+        let known = app.parts.directory.store().account(principal.clone()).await;
+        if let Ok(Some(account)) = known
+            && account.disabled_at.is_some()
+        {
+            return ToolError::conflict(format!("`{principal}` was revoked or disabled"))
+                .hint("Names are not given out again: choose another.");
+        }
+    }
     let error = refused(error);
-    if is_taken { error.hint(hint) } else { error }
+    match hint {
+        Some(hint) if is_taken => error.hint(hint),
+        _ => error,
+    }
 }
 
 #[cfg(test)]
@@ -118,24 +136,27 @@ mod tests {
 
     #[test]
     fn what_the_store_refuses_has_its_status() {
-        let missing = || Error::Missing {
-            what: "token",
-            name: "x".to_owned(),
-        };
-        let taken_error = || Error::Taken {
-            what: "user",
-            name: "x".to_owned(),
-        };
+        let name = || "x".to_owned();
         for (error, status) in [
-            (taken_error(), 409),
-            (missing(), 404),
+            (
+                Error::Taken {
+                    what: "user",
+                    name: name(),
+                },
+                409,
+            ),
+            (
+                Error::Missing {
+                    what: "token",
+                    name: name(),
+                },
+                404,
+            ),
             (Error::NotAllowed("No".to_owned()), 403),
             (Error::Invalid("No".to_owned()), 400),
             (Error::Busy, 500),
         ] {
             assert_eq!(refused(error).kind.status(), status);
         }
-        assert_eq!(taken(taken_error(), "Other").hints, ["Other"]);
-        assert!(taken(missing(), "Other").hints.is_empty());
     }
 }

@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Outcome, body_of, needs_person, refused, respond};
+use super::{Outcome, body_of, needs_person, refused, refused_about, respond};
 use crate::auth::TokenLimits;
 use crate::state::App;
 
@@ -105,10 +105,13 @@ pub(super) async fn issued(
     limits: TokenLimits,
 ) -> Outcome {
     let directory = &app.parts.directory;
-    let (token, kept) = directory
-        .issue(&caller.principal, principal, limits)
-        .await
-        .map_err(refused)?;
+    let made = directory
+        .issue(&caller.principal, principal.clone(), limits)
+        .await;
+    let (token, kept) = match made {
+        Ok(made) => made,
+        Err(error) => return Err(refused_about(app, &principal, error, None).await),
+    };
     let mut answer = described(&kept);
     answer["token"] = json!(token.expose());
     Ok(answer)

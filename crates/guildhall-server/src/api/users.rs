@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::agents::account;
-use super::{Outcome, body_of, needs_person, refused, respond, taken};
+use super::{Outcome, body_of, needs_person, refused, refused_about, respond};
 use crate::auth::TokenLimits;
 use crate::state::App;
 
@@ -69,10 +69,10 @@ async fn added(app: &App, caller: &Caller, body: Body) -> Outcome {
     let wanted: Wanted = body_of(app, body, form).await?;
     let user = person(&wanted.username)?;
     let directory = &app.parts.directory;
-    directory
-        .add_user(&caller.principal, user.clone())
-        .await
-        .map_err(|error| taken(error, "`guildhall user code` makes another sign-in code."))?;
+    if let Err(error) = directory.add_user(&caller.principal, user.clone()).await {
+        let hint = "`guildhall user code` makes another sign-in code.";
+        return Err(refused_about(app, &user, error, Some(hint)).await);
+    }
     if wanted.print_token {
         return super::tokens::issued(app, caller, user, TokenLimits::default()).await;
     }
@@ -93,12 +93,14 @@ pub(crate) async fn code(
 }
 
 async fn handed_out(app: &App, caller: &Caller, user: Principal) -> Outcome {
-    let (code, expires_at) = app
-        .parts
-        .directory
+    let directory = &app.parts.directory;
+    let made = directory
         .sign_in_code(&caller.principal, user.clone())
-        .await
-        .map_err(refused)?;
+        .await;
+    let (code, expires_at) = match made {
+        Ok(made) => made,
+        Err(error) => return Err(refused_about(app, &user, error, None).await),
+    };
     Ok(json!({
         "username": user.name(),
         "code": code,

@@ -84,10 +84,19 @@ async fn an_agents_tokens_are_its_own_until_they_are_revoked() {
     assert_eq!(whoami(&server, second).await.status, 401);
     let agents = result(&ask(&server, server.token(), "GET", "/api/agents", &Value::Null).await);
     assert_eq!(agents["agents"][0]["username"], "you@example.com[claude]");
-    // Nor does a file of its own bring it back.
-    let body = json!({ "name": "claude" });
-    let reply = ask(&server, server.token(), "POST", "/api/agents", &body).await;
-    assert_eq!(reply.status, 403, "{reply:?}");
+    // Nothing brings it back, and whoever tries hears why.
+    for (path, body) in [
+        ("/api/agents", json!({ "name": "claude" })),
+        ("/api/agents/claude", json!({})),
+        ("/api/agents/claude/tokens", json!({})),
+    ] {
+        let reply = ask(&server, server.token(), "POST", path, &body).await;
+        assert_eq!(reply.status, 409, "{path}: {reply:?}");
+        assert_eq!(
+            reply.json()["error"],
+            "`you@example.com[claude]` was revoked or disabled"
+        );
+    }
 }
 
 #[tokio::test]

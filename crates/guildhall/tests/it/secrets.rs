@@ -24,6 +24,11 @@ fn no_token_is_in_a_log_an_answer_a_list_of_processes_or_another_file() {
         &["config", "show"],
         &["up"],
         &["connect", "codex", "--json"],
+        &["whoami", "--json"],
+        &["agent", "list", "--json"],
+        &["token", "list", "--json"],
+        &["user", "list"],
+        &["credential", "store"],
     ] {
         let ran = place.run(arguments);
         seen.push(("command", ran.out + &ran.err));
