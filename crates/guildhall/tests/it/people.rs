@@ -279,7 +279,28 @@ fn git_gets_the_token_of_the_very_server_it_asks_about() {
     ] {
         assert_eq!(credential(&place, &other, &env), "", "{other}");
     }
+    assert_eq!(filled_by_git(&place, up.url()), owner.trim());
     for operation in ["store", "erase"] {
         assert_eq!(place.run(&["credential", operation]).ok(), "");
     }
+}
+
+/// The password that git itself gets for the server at `url`, with the program as its credential helper.
+fn filled_by_git(place: &Place, url: &str) -> String {
+    let helper = format!(
+        "credential.helper=!'{}' credential",
+        env!("CARGO_BIN_EXE_guildhall")
+    );
+    let mut git = guildhall_testing::hermetic("git", place.home())
+        .current_dir(place.workspace())
+        .args(["-c", &helper, "credential", "fill"])
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    write!(git.stdin.take().unwrap(), "url={url}/a/b.git\n\n").unwrap();
+    let filled = Ran::of(&git.wait_with_output().unwrap()).ok();
+    between(&filled, "password=", "\n").to_owned()
 }
