@@ -9,12 +9,14 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use guildhall_tools::{ErrorKind, ToolError};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use crate::state::{App, Busy};
-use crate::{Access, reply, routes};
+use crate::{Access, git, reply, routes};
 
 /// How long a client may take to send a request's body: that of the largest one over a slow line.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -130,8 +132,10 @@ pub(crate) async fn gate(
     let mut response = if request.method() == Method::OPTIONS && is_preflight(request.headers()) {
         preflight(request.headers())
     } else {
-        match admit(&app, &mut request).await {
+        let access = routes::access(request.method(), request.uri().path());
+        match admit(&app, access, &mut request).await {
             Ok(()) => next.run(request).await,
+            Err(error) if access == Access::Git => reply::basic_challenge(&error),
             Err(error) => reply::error(&error),
         }
     };
@@ -183,8 +187,8 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-async fn admit(app: &App, request: &mut Request) -> Result<(), ToolError> {
-    if routes::access(request.method(), request.uri().path()) == Access::Open {
+async fn admit(app: &App, access: Access, request: &mut Request) -> Result<(), ToolError> {
+    if access == Access::Open {
         return Ok(());
     }
     let unauthenticated = |message: &str| ToolError::new(ErrorKind::Unauthenticated, message);
@@ -195,9 +199,16 @@ async fn admit(app: &App, request: &mut Request) -> Result<(), ToolError> {
             unauthenticated("Missing token: send `Authorization: Bearer <token>`")
                 .hint("`guildhall connect <client>` sets a client up with a token of its own.")
         })?;
-    let token = bearer(header).ok_or_else(|| {
-        unauthenticated("The `Authorization` header is not of the form `Bearer <token>`")
-    })?;
+    let password = match access {
+        Access::Git => basic(header),
+        Access::Open | Access::Token => None,
+    };
+    let token = password
+        .as_deref()
+        .or_else(|| bearer(header))
+        .ok_or_else(|| {
+            unauthenticated("The `Authorization` header is not of the form `Bearer <token>`")
+        })?;
     let caller = app
         .parts
         .authenticator
@@ -217,6 +228,17 @@ fn bearer(header: &HeaderValue) -> Option<&str> {
     let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// The password of HTTP Basic; the user's name says nothing (RFC 7617).
+fn basic(header: &HeaderValue) -> Option<String> {
+    let (scheme, encoded) = header.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = BASE64.decode(encoded.trim()).ok()?;
+    let (_, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+    (!password.is_empty()).then(|| password.to_owned())
 }
 
 fn is_preflight(headers: &HeaderMap) -> bool {
@@ -272,12 +294,12 @@ fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     );
 }
 
-/// An event stream counts as use for as long as it is open; other answers are done when they are given.
+/// An event stream or a pack counts as use for as long as it is open; other answers are done when they are given.
 fn hold_while_streaming(response: Response, busy: Busy) -> Response {
     let streams = response
         .headers()
         .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream") || kind == git::PACK);
     if !streams {
         return response;
     }
@@ -298,7 +320,12 @@ pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, ToolError>
     read_within(app.parts.max_request_bytes, body).await
 }
 
-async fn read_within(limit: usize, body: Body) -> Result<Bytes, ToolError> {
+/// The whole body of at most `limit` bytes, whatever it holds.
+///
+/// # Errors
+///
+/// 413 over the size; 400 for a body that ends early or does not end in 30 s.
+pub(crate) async fn read_bytes(limit: usize, body: Body) -> Result<Bytes, ToolError> {
     let read = axum::body::to_bytes(body, limit);
     let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, read).await else {
         return Err(ToolError::bad_arguments(format!(
@@ -317,6 +344,11 @@ async fn read_within(limit: usize, body: Body) -> Result<Bytes, ToolError> {
             ToolError::bad_arguments("The request body ended early")
         }
     })?;
+    Ok(bytes)
+}
+
+async fn read_within(limit: usize, body: Body) -> Result<Bytes, ToolError> {
+    let bytes = read_bytes(limit, body).await?;
     if depth_exceeds(&bytes, MAX_DEPTH) {
         return Err(ToolError::bad_arguments(format!(
             "The request body is nested deeper than {MAX_DEPTH} levels"

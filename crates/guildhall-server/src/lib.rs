@@ -6,7 +6,9 @@
 mod api;
 pub mod auth;
 mod gate;
+mod git;
 mod health;
+mod host;
 pub mod mcp;
 mod metrics;
 mod mounted;
@@ -18,6 +20,7 @@ mod state;
 
 pub use auth::{Authenticator, Directory};
 pub use gate::Hosts;
+pub use host::{Apart, NewRepo, Origin, PackStream, RepoHost, RepoView};
 pub use metrics::Metrics;
 pub use mounted::{MountSource, Mounted};
 pub use routes::{Access, ROUTES, Route, router};

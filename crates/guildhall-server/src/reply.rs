@@ -1,7 +1,10 @@
 //! Answers in the form of the plain HTTP door.
 
+use std::borrow::Cow;
+
 use axum::body::Body;
 use axum::response::Response;
+use guildhall_core::{Ids as _, SystemIds};
 use guildhall_tools::{Answer, ErrorKind, ToolError};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
@@ -45,11 +48,17 @@ pub(crate) fn result(value: &Value) -> Response {
 
 /// A failure found before any tool was called.
 pub(crate) fn error(error: &ToolError) -> Response {
-    let mut body = json!({ "error": error.message, "code": error.kind.code() });
+    let error = &*logged(error);
+    let mut body = Map::new();
+    body.insert("error".to_owned(), json!(error.message));
+    body.insert("code".to_owned(), json!(error.kind.code()));
     if !error.hints.is_empty() {
-        body["hint"] = json!(error.hints.join(" "));
+        body.insert("hint".to_owned(), json!(error.hints.join(" ")));
     }
-    let mut response = json(status(error.kind), body.to_string());
+    for (key, value) in &error.details {
+        body.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    let mut response = json(status(error.kind), Value::Object(body).to_string());
     if error.kind == ErrorKind::Unauthenticated {
         response.headers_mut().insert(
             header::WWW_AUTHENTICATE,
@@ -62,6 +71,30 @@ pub(crate) fn error(error: &ToolError) -> Response {
             HeaderValue::from(after.as_secs().max(1)),
         );
     }
+    response
+}
+
+/// `error` as it may leave. The cause of a fault of ours goes to the log, under a number that the caller is told.
+pub(crate) fn logged(error: &ToolError) -> Cow<'_, ToolError> {
+    if error.kind != ErrorKind::Internal || error.details.contains_key("correlation_id") {
+        return Cow::Borrowed(error);
+    }
+    let correlation = SystemIds.hex(8);
+    tracing::error!(
+        error.correlation = correlation,
+        "Request failed by a fault of ours: {correlation}: {error:?}"
+    );
+    let message = format!("Internal error; the server's log has the cause under {correlation}");
+    Cow::Owned(ToolError::new(ErrorKind::Internal, message).detail("correlation_id", correlation))
+}
+
+/// A refusal on a path of git's: it looks for HTTP Basic, and asks for a password when it is told so.
+pub(crate) fn basic_challenge(refusal: &ToolError) -> Response {
+    let mut response = error(refusal);
+    response.headers_mut().insert(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static("Basic realm=\"guildhall\""),
+    );
     response
 }
 

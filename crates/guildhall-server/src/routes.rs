@@ -11,7 +11,7 @@ use http::Method;
 
 use crate::mcp::Endpoint;
 use crate::state::App;
-use crate::{api, gate, health, mcp, metrics, reply, sign_in};
+use crate::{api, gate, git, health, mcp, metrics, reply, sign_in};
 
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,6 +20,8 @@ pub enum Access {
     Open,
     /// Whoever has a valid token.
     Token,
+    /// Whoever has a valid token, which may also come by HTTP Basic as the password: what git sends.
+    Git,
 }
 
 /// One way in.
@@ -183,6 +185,90 @@ pub const ROUTES: &[Route] = &[
         "The page on which a person signs in and approves a login",
     ),
     route("POST", "/login", Access::Open, "The forms of that page"),
+    route(
+        "GET",
+        "/api/repos",
+        Access::Token,
+        "The hosted repositories that the caller may see",
+    ),
+    route(
+        "POST",
+        "/api/repos",
+        Access::Token,
+        "Takes in a repository; the operator's alone",
+    ),
+    route(
+        "GET",
+        "/api/repos/{owner}/{repo}",
+        Access::Token,
+        "One repository, and how it stands to its origin",
+    ),
+    route(
+        "DELETE",
+        "/api/repos/{owner}/{repo}",
+        Access::Token,
+        "Stops hosting a repository and deletes it here; the operator's alone",
+    ),
+    route(
+        "POST",
+        "/api/repos/{owner}/{repo}/sync",
+        Access::Token,
+        "Fetches the origin and moves the default branch forward; the operator's alone",
+    ),
+    route(
+        "POST",
+        "/api/repos/{owner}/{repo}/push",
+        Access::Token,
+        "Sends the default branch to the origin; the operator's alone",
+    ),
+    route(
+        "GET",
+        "/api/repos/{owner}/{repo}/tools",
+        Access::Token,
+        "The tools of the caller in a repository",
+    ),
+    route(
+        "POST",
+        "/api/repos/{owner}/{repo}/tools/{tool}",
+        Access::Token,
+        "Calls a tool in a repository",
+    ),
+    route(
+        "POST",
+        "/api/repos/{owner}/{repo}/mcp",
+        Access::Token,
+        "MCP over Streamable HTTP, the tools of a repository",
+    ),
+    route(
+        "GET",
+        "/api/repos/{owner}/{repo}/mcp",
+        Access::Token,
+        "The event stream of an MCP session, where sessions are on",
+    ),
+    route(
+        "DELETE",
+        "/api/repos/{owner}/{repo}/mcp",
+        Access::Token,
+        "Ends an MCP session, where sessions are on",
+    ),
+    route(
+        "GET",
+        "/{owner}/{repo}/info/refs",
+        Access::Git,
+        "What a clone or fetch of `<owner>/<name>.git` begins with",
+    ),
+    route(
+        "POST",
+        "/{owner}/{repo}/git-upload-pack",
+        Access::Git,
+        "The objects of a clone or fetch of `<owner>/<name>.git`",
+    ),
+    route(
+        "POST",
+        "/{owner}/{repo}/git-receive-pack",
+        Access::Git,
+        "Refuses a push, and says how code is written instead",
+    ),
 ];
 
 /// Who may use the route that `method` and `path` lead to; a path that leads nowhere needs a token.
@@ -192,9 +278,23 @@ pub(crate) fn access(method: &Method, path: &str) -> Access {
     };
     if ROUTES.iter().find(open).is_some() {
         Access::Open
+    } else if is_git(path) {
+        Access::Git
     } else {
         Access::Token
     }
+}
+
+/// Whether `path` is one that git asks for: `/<owner>/<name>.git/` and one of its three services.
+fn is_git(path: &str) -> bool {
+    let Some((repo, service)) = path.split_once(".git/") else {
+        return false;
+    };
+    let is_service = matches!(
+        service,
+        "info/refs" | "git-upload-pack" | "git-receive-pack"
+    );
+    is_service && repo.matches('/').count() == 2
 }
 
 /// The whole server: every route behind the gate. `endpoint` is the MCP door.
@@ -203,6 +303,12 @@ pub fn router(app: Arc<App>, endpoint: &Arc<dyn Endpoint>) -> Router {
         let endpoint = Arc::clone(endpoint);
         axum::routing::any(move |state, packs, request| {
             mcp::door(state, packs, request, Arc::clone(&endpoint))
+        })
+    };
+    let repo_mcp = || {
+        let endpoint = Arc::clone(endpoint);
+        axum::routing::any(move |state, repo, request| {
+            mcp::repo_door(state, repo, request, Arc::clone(&endpoint))
         })
     };
     Router::new()
@@ -214,6 +320,22 @@ pub fn router(app: Arc<App>, endpoint: &Arc<dyn Endpoint>) -> Router {
         .route("/api/tools", get(api::tools::list))
         .route("/api/tools/{tool}", post(api::tools::call))
         .merge(people())
+        .route("/api/repos", get(api::repos::list).post(api::repos::add))
+        .route(
+            "/api/repos/{owner}/{repo}",
+            get(api::repos::show).delete(api::repos::remove),
+        )
+        .route("/api/repos/{owner}/{repo}/sync", post(api::repos::sync))
+        .route("/api/repos/{owner}/{repo}/push", post(api::repos::push))
+        .route("/api/repos/{owner}/{repo}/tools", get(api::repos::tools))
+        .route(
+            "/api/repos/{owner}/{repo}/tools/{tool}",
+            post(api::repos::call),
+        )
+        .route("/api/repos/{owner}/{repo}/mcp", repo_mcp())
+        .route("/{owner}/{repo}/info/refs", get(git::refs))
+        .route("/{owner}/{repo}/git-upload-pack", post(git::upload_pack))
+        .route("/{owner}/{repo}/git-receive-pack", post(git::receive_pack))
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_verb)
         .layer(from_fn_with_state(Arc::clone(&app), gate::gate))
@@ -241,7 +363,7 @@ fn people() -> Router<Arc<App>> {
         .route("/login", get(sign_in::show).post(sign_in::submit))
 }
 
-async fn nowhere(uri: http::Uri) -> Response {
+pub(crate) async fn nowhere(uri: http::Uri) -> Response {
     reply::error(&ToolError::not_found(format!(
         "There is no route `{}`",
         uri.path()
@@ -253,4 +375,26 @@ async fn wrong_verb(method: Method, uri: http::Uri) -> Response {
     let mut response = reply::error(&error);
     *response.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_paths_of_a_repository_are_gits() {
+        for (path, git) in [
+            ("/acme/site.git/info/refs", true),
+            ("/acme/site.git/git-upload-pack", true),
+            ("/acme/site.git/git-receive-pack", true),
+            ("/acme/site/info/refs", false),
+            ("/acme/site.git", false),
+            ("/acme/site.git/HEAD", false),
+            ("/acme/site.git/info/refs/", false),
+            ("/api/repos/acme/site.git/info/refs", false),
+            ("/mcp", false),
+        ] {
+            assert_eq!(is_git(path), git, "{path}");
+        }
+    }
 }

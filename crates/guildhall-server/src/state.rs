@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use guildhall_core::{Clock, Ids};
-use guildhall_tools::{CursorKey, Pipeline, PipelineParts, RepoResolver};
+use guildhall_tools::{CursorKey, Pipeline, PipelineParts, RepoResolver, ToolError};
 use jiff::SignedDuration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Authenticator, Directory, Throttle};
 use crate::gate::Hosts;
+use crate::host::RepoHost;
 use crate::metrics::Metrics;
 use crate::mounted::MountSource;
 
@@ -45,7 +46,7 @@ pub struct AppParts {
     /// What cursors are signed with.
     pub cursor_key: CursorKey,
     /// Which repositories there are; `None` where none are hosted.
-    pub repos: Option<Arc<dyn RepoResolver>>,
+    pub repos: Option<Arc<dyn RepoHost>>,
     /// The counters that `/metrics` shows.
     pub metrics: Metrics,
     /// What `/api/status` says.
@@ -76,7 +77,10 @@ impl App {
             ids: Arc::clone(&parts.ids),
             clock: Arc::clone(&parts.clock),
             cursor_key: parts.cursor_key.clone(),
-            repos: parts.repos.clone(),
+            repos: parts
+                .repos
+                .clone()
+                .map(|host| host as Arc<dyn RepoResolver>),
         });
         let activity = Arc::new(Activity::new(parts.clock.now().as_millisecond()));
         Self {
@@ -86,6 +90,12 @@ impl App {
             sign_ins: Throttle::new(20, SignedDuration::from_secs(6)),
             login_polls: Throttle::new(60, SignedDuration::from_millis(200)),
         }
+    }
+
+    /// The hosted repositories.
+    pub(crate) fn repos(&self) -> Result<&Arc<dyn RepoHost>, ToolError> {
+        let none = || ToolError::not_found("This server hosts no repositories");
+        self.parts.repos.as_ref().ok_or_else(none)
     }
 
     /// When somebody last asked for something.

@@ -20,6 +20,8 @@ const START_PATIENCE: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A tool may wait for something (`wait_seconds` up to 50); beyond this nothing comes any more.
 const CALL_TIMEOUT: Duration = Duration::from_mins(5);
+/// Git gives up on an origin before this.
+const WORK_TIMEOUT: Duration = Duration::from_hours(2);
 /// How long a server stays that was started in the background and is not asked anything.
 const IDLE_EXIT: &str = "10m";
 
@@ -116,7 +118,7 @@ impl Server {
     }
 
     async fn reply(&self, request: reqwest::RequestBuilder) -> Result<Reply, CommandError> {
-        reply(&self.url, request).await
+        reply(&self.url, request, CALL_TIMEOUT).await
     }
 
     /// `GET path`, its result.
@@ -139,6 +141,20 @@ impl Server {
         path: &str,
     ) -> Result<Value, CommandError> {
         self.reply(self.request(method, path)).await?.result()
+    }
+
+    /// What the server makes of a request that it may work on for an hour, as a clone can take.
+    pub(crate) async fn work(
+        &self,
+        method: http::Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, CommandError> {
+        let mut request = self.request(method, path);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        reply(&self.url, request, WORK_TIMEOUT).await?.result()
     }
 
     /// The file that holds the token of this person's agent `name`, made where there is none.
@@ -176,14 +192,18 @@ impl Anonymous {
     /// `POST path` with `body`.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Reply, CommandError> {
         let request = self.http.post(format!("{}{path}", self.url)).json(body);
-        reply(&self.url, request).await
+        reply(&self.url, request, CALL_TIMEOUT).await
     }
 }
 
-/// Sends `request` to the server at `url`.
-async fn reply(url: &str, request: reqwest::RequestBuilder) -> Result<Reply, CommandError> {
+/// Sends `request` to the server at `url`, which has `limit` to answer.
+async fn reply(
+    url: &str,
+    request: reqwest::RequestBuilder,
+    limit: Duration,
+) -> Result<Reply, CommandError> {
     let response = request
-        .timeout(CALL_TIMEOUT)
+        .timeout(limit)
         .send()
         .await
         .with_context(|| format!("Cannot reach the server at {url}"))?;

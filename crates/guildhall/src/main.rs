@@ -6,6 +6,7 @@ mod data_dir;
 mod demo;
 mod logins;
 mod output;
+mod repos;
 mod telemetry;
 mod wiring;
 

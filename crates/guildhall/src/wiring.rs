@@ -11,12 +11,15 @@ use guildhall_core::memory::MemoryTracker;
 use guildhall_core::tracker::Tracker;
 use guildhall_core::{Clock, Ids, SystemClock, SystemIds};
 use guildhall_local::{Board, BoardOptions, IdPrefix};
+use guildhall_packs::git::Repositories;
 use guildhall_server::{MountSource, Mounted};
 use guildhall_tools::{Catalog, Pack};
 use tokio::sync::watch;
 
+use crate::repos::OpenRepos;
+
 /// The packs that settings can name.
-const PACKS: &[&str] = &["local"];
+const PACKS: &[&str] = &["local", "git"];
 
 /// What settings come to: the mounted tools, the tracker, and the board where there is one.
 pub(crate) struct Wired {
@@ -32,8 +35,12 @@ struct OpenBoard {
     board: Board,
 }
 
-/// Makes what `loaded` asks for. `open` is the board of the settings before.
-fn wire(loaded: &Loaded, open: &mut Option<OpenBoard>) -> Result<Wired, SettingsError> {
+/// Makes what `loaded` asks for. `open` is the board of the settings before; the repositories stay what they are.
+fn wire(
+    loaded: &Loaded,
+    open: &mut Option<OpenBoard>,
+    repositories: &Arc<dyn Repositories>,
+) -> Result<Wired, SettingsError> {
     let settings = &loaded.settings;
     let active = settings.active_tracker();
     let mut names = default_packs(active.provider);
@@ -73,6 +80,7 @@ fn wire(loaded: &Loaded, open: &mut Option<OpenBoard>) -> Result<Wired, Settings
         .iter()
         .filter_map(|name| match (*name, &board) {
             ("local", Some(board)) => Some(guildhall_packs::local::pack(board)),
+            ("git", _) => Some(guildhall_packs::git::pack(repositories)),
             _ => None,
         })
         .collect();
@@ -137,6 +145,7 @@ pub(crate) struct LiveMounts {
 struct Reload {
     reloader: Reloader,
     open: Option<OpenBoard>,
+    repositories: Arc<dyn Repositories>,
 }
 
 impl LiveMounts {
@@ -144,15 +153,17 @@ impl LiveMounts {
     pub(crate) fn start(
         workspace: &Workspace,
         loaded: &Loaded,
+        repositories: Arc<dyn Repositories>,
     ) -> Result<(Self, Wired), SettingsError> {
         let mut open = None;
-        let wired = wire(loaded, &mut open)?;
+        let wired = wire(loaded, &mut open, &repositories)?;
         let mounts = Self {
             current: ArcSwap::new(Arc::clone(&wired.mounted)),
             changes: watch::Sender::new(0),
             reload: Mutex::new(Reload {
                 reloader: Reloader::new(workspace, loaded),
                 open,
+                repositories,
             }),
         };
         Ok((mounts, wired))
@@ -164,11 +175,19 @@ impl LiveMounts {
         let Ok(mut reload) = self.reload.try_lock() else {
             return;
         };
-        let Reload { reloader, open } = &mut *reload;
+        let Reload {
+            reloader,
+            open,
+            repositories,
+        } = &mut *reload;
         let Some(loaded) = reloader.poll(&process_env) else {
             return;
         };
-        match loaded.and_then(|loaded| wire(&loaded, open).map(|wired| (wired, loaded.warnings))) {
+        let wired = loaded.and_then(|loaded| {
+            let wired = wire(&loaded, open, repositories)?;
+            Ok((wired, loaded.warnings))
+        });
+        match wired {
             Ok((wired, warnings)) => {
                 let (old, new) = (
                     self.current.load().catalog().fingerprint(),
@@ -207,8 +226,9 @@ pub(crate) fn machine() -> (Arc<dyn Clock>, Arc<dyn Ids>) {
 }
 
 /// Checks that `loaded` can be mounted, without keeping anything open.
-pub(crate) fn check(loaded: &Loaded) -> Result<Wired, SettingsError> {
-    wire(loaded, &mut None)
+pub(crate) fn check(workspace: &Workspace, loaded: &Loaded) -> Result<Wired, SettingsError> {
+    let repositories: Arc<dyn Repositories> = Arc::new(OpenRepos::new(&workspace.state_dir));
+    wire(loaded, &mut None, &repositories)
 }
 
 #[cfg(test)]
@@ -235,7 +255,7 @@ mod tests {
     #[test]
     fn without_a_file_the_local_board_is_mounted() {
         let (_dir, workspace) = workspace(None);
-        let wired = check(&load(&workspace)).unwrap();
+        let wired = check(&workspace, &load(&workspace)).unwrap();
         assert_eq!(
             (tools(&wired.mounted), wired.mounted.server_name().as_str()),
             (5, "lorenz_local")
@@ -246,28 +266,40 @@ mod tests {
     #[test]
     fn the_memory_tracker_mounts_no_tools_and_tools_can_be_named_beside_it() {
         let (_dir, memory) = workspace(Some("---\ntracker:\n  kind: memory\n---\n"));
-        let wired = check(&load(&memory)).unwrap();
+        let wired = check(&memory, &load(&memory)).unwrap();
         assert_eq!((tools(&wired.mounted), wired.tracker.kind()), (0, "memory"));
         let (_dir, both) = workspace(Some(
             "---\ntracker:\n  kind: memory\ntools:\n  local: {}\n---\n",
         ));
-        assert_eq!(tools(&check(&load(&both)).unwrap().mounted), 5);
+        assert_eq!(tools(&check(&both, &load(&both)).unwrap().mounted), 5);
     }
 
     #[test]
     fn an_unknown_pack_is_refused_with_the_known_ones() {
         let (_dir, workspace) = workspace(Some("---\ntools:\n  locale: {}\n---\n"));
-        let error = check(&load(&workspace)).err().unwrap().to_string();
+        let error = check(&workspace, &load(&workspace))
+            .err()
+            .unwrap()
+            .to_string();
         assert!(
-            error.contains("unsupported tool pack: locale (known tool packs: local)"),
+            error.contains("unsupported tool pack: locale (known tool packs: local, git)"),
             "{error}"
         );
     }
 
     #[test]
+    fn packs_over_repositories_mount_when_they_are_named() {
+        let (_dir, workspace) = workspace(Some("---\ntools:\n  git: {}\n---\n"));
+        let wired = check(&workspace, &load(&workspace)).unwrap();
+        assert_eq!(wired.mounted.catalog().packs(), ["local", "git"]);
+        assert!(wired.mounted.catalog().tool("git_log").is_some());
+    }
+
+    #[test]
     fn a_reload_shows_in_the_next_look_and_a_bad_file_changes_nothing() {
         let (dir, workspace) = workspace(None);
-        let (mounts, _) = LiveMounts::start(&workspace, &load(&workspace)).unwrap();
+        let repositories = Arc::new(OpenRepos::new(&workspace.state_dir));
+        let (mounts, _) = LiveMounts::start(&workspace, &load(&workspace), repositories).unwrap();
         let mut changes = mounts.changes();
         assert_eq!(tools(&mounts.current()), 5);
         let write = |text: &str| std::fs::write(dir.path().join("WORKFLOW.md"), text).unwrap();

@@ -22,6 +22,9 @@ pub(super) fn page(program: &Program) -> Result<String> {
     Ok(page)
 }
 
+/// What mounts the packs that no tracker mounts by itself.
+const SETTINGS: &str = "---\ntools:\n  git: {}\n---\n";
+
 /// Asks a server over an empty workspace.
 fn list(program: &Program) -> Result<Vec<Tool>> {
     let (workspace, data) = (
@@ -29,6 +32,7 @@ fn list(program: &Program) -> Result<Vec<Tool>> {
         program.home.path().join("data"),
     );
     fs::create_dir_all(&workspace)?;
+    fs::write(workspace.join("WORKFLOW.md"), SETTINGS)?;
     let mut command = program.command();
     command
         .current_dir(&workspace)

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod login;
+pub(crate) mod repos;
 pub(crate) mod status;
 pub(crate) mod tokens;
 pub(crate) mod tools;

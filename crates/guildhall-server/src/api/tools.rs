@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use guildhall_tools::{Call, Caller, Door, JsonObject, Progress, ToolError};
+use guildhall_tools::{Call, Caller, Catalog, Door, JsonObject, Progress, Tool, ToolError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -19,9 +19,12 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Response {
     let mounted = app.parts.mounts.current();
-    let tools: Vec<Value> = mounted
-        .catalog()
-        .listed(&caller)
+    reply::result(&described(mounted.catalog().listed(&caller)))
+}
+
+/// `tools` with their schemas.
+pub(super) fn described<'a>(tools: impl Iterator<Item = &'a Tool>) -> Value {
+    let tools: Vec<Value> = tools
         .map(|tool| {
             let hints = tool.annotations();
             json!({
@@ -39,7 +42,7 @@ pub(crate) async fn list(
             })
         })
         .collect();
-    reply::result(&json!({ "tools": tools }))
+    json!({ "tools": tools })
 }
 
 /// Calls a tool with the arguments in the body: a JSON object, or nothing for none.
@@ -49,24 +52,36 @@ pub(crate) async fn call(
     Extension(caller): Extension<Caller>,
     body: Body,
 ) -> Response {
-    let arguments = match gate::read_body(&app, body)
+    let mounted = app.parts.mounts.current();
+    run(&app, caller, mounted.catalog(), &tool, None, body).await
+}
+
+/// Calls a tool of `catalog`, in `repo` where the address names one.
+pub(super) async fn run(
+    app: &App,
+    caller: Caller,
+    catalog: &Catalog,
+    tool: &str,
+    repo: Option<&str>,
+    body: Body,
+) -> Response {
+    let arguments = match gate::read_body(app, body)
         .await
         .and_then(|bytes| parse(&bytes))
     {
         Ok(arguments) => arguments,
         Err(error) => return reply::error(&error),
     };
-    let mounted = app.parts.mounts.current();
     // Dropped with the request: a client that goes away cancels its call.
     let cancelled = CancellationToken::new();
     let _cancel = cancelled.clone().drop_guard();
     let call = Call {
-        catalog: mounted.catalog(),
+        catalog,
         caller,
-        tool: &tool,
+        tool,
         arguments,
         door: Door::Http,
-        repo: None,
+        repo,
         cancelled,
         progress: Progress::default(),
     };

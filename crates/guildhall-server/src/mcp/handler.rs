@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use guildhall_tools::{Answer, Call, Caller, Catalog, Door, Progress, Selection};
+use guildhall_tools::{Answer, Call, Caller, Catalog, Door, Progress, RepoAccess, Selection};
 use http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
-use super::Selected;
+use super::{InRepo, Selected};
 use crate::mounted::Part;
 use crate::state::App;
 
@@ -47,21 +47,25 @@ impl McpHandler {
         }
     }
 
-    fn part(&self, extensions: &rmcp::model::Extensions) -> Result<(Caller, Arc<Part>), ErrorData> {
-        let parts = extensions.get::<Parts>();
-        let caller = parts
-            .and_then(|parts| parts.extensions.get::<Caller>())
-            .cloned();
+    fn asked(&self, extensions: &rmcp::model::Extensions) -> Result<Asked, ErrorData> {
+        let found = extensions.get::<Parts>().map(|parts| &parts.extensions);
+        let caller = found.and_then(|found| found.get::<Caller>()).cloned();
         let caller =
             caller.ok_or_else(|| ErrorData::internal_error("The request has no caller", None))?;
-        let selection = parts
-            .and_then(|parts| parts.extensions.get::<Selected>())
+        let selection = found
+            .and_then(|found| found.get::<Selected>())
             .map_or_else(Selection::default, |s| s.0.clone());
-        let part = self.app.parts.mounts.current().part(&selection);
-        Ok((
-            caller,
-            part.map_err(|error| ErrorData::invalid_request(error.to_string(), None))?,
-        ))
+        let repo = found
+            .and_then(|found| found.get::<InRepo>())
+            .map(|repo| repo.0.clone());
+        let mounted = match (&repo, self.app.repos()) {
+            (Some(_), Ok(host)) => host.tools(),
+            _ => self.app.parts.mounts.current(),
+        };
+        let part = mounted
+            .part(&selection)
+            .map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
+        Ok(Asked { caller, part, repo })
     }
 
     /// What every result for a 2026-07-28 client carries (MCP 2026-07-28, "Server info in results").
@@ -75,6 +79,24 @@ impl McpHandler {
             meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), info);
             meta
         })
+    }
+}
+
+/// Who asks, of which tools, and in which repository where the address names one.
+struct Asked {
+    caller: Caller,
+    part: Arc<Part>,
+    repo: Option<RepoAccess>,
+}
+
+impl Asked {
+    /// Whether `tool` is listed to the caller: not what they may never use, not what runs on the agent's machine.
+    fn lists(&self, tool: &guildhall_tools::Tool) -> bool {
+        let in_role = match (&self.repo, tool.scope().repo_role()) {
+            (Some(repo), Some(least)) => repo.role >= least,
+            _ => true,
+        };
+        in_role && !tool.local_only() && self.caller.may(tool.name(), tool.scope())
     }
 }
 
@@ -108,10 +130,11 @@ impl ServerHandler for McpHandler {
                 "Invalid params: `cursor` is not one of this server's: tools come on one page";
             return Err(ErrorData::invalid_params(message, None));
         }
-        let (caller, part) = self.part(&context.extensions)?;
-        let listed = part
+        let asked = self.asked(&context.extensions)?;
+        let listed = asked
+            .part
             .listing()
-            .filter(|(tool, _)| !tool.local_only() && caller.may(tool.name(), tool.scope()))
+            .filter(|(tool, _)| asked.lists(tool))
             .map(|(_, listing)| listing.clone())
             .collect();
         // One page: clients that ignore cursors would lose the rest.
@@ -123,17 +146,17 @@ impl ServerHandler for McpHandler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let whole = self
-            .app
-            .parts
-            .mounts
-            .current()
-            .part(&Selection::default())
-            .ok()?;
-        whole
-            .listing()
-            .find(|(tool, _)| tool.name() == name)
-            .map(|(_, listing)| listing.clone())
+        let mounted = self.app.parts.mounts.current();
+        let of_repos = self.app.repos().ok().map(|host| host.tools());
+        [Some(mounted), of_repos]
+            .into_iter()
+            .flatten()
+            .find_map(|mounted| {
+                let whole = mounted.part(&Selection::default()).ok()?;
+                let mut listing = whole.listing();
+                let (_, listing) = listing.find(|(tool, _)| tool.name() == name)?;
+                Some(listing.clone())
+            })
     }
 
     async fn call_tool(
@@ -141,8 +164,9 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (caller, part) = self.part(&context.extensions)?;
+        let Asked { caller, part, repo } = self.asked(&context.extensions)?;
         let catalog: &Catalog = part.catalog();
+        let repo = repo.map(|repo| repo.full_name());
         if request.name.trim().is_empty() {
             return Err(ErrorData::invalid_params(
                 "Invalid params: `name` must name a tool",
@@ -155,7 +179,7 @@ impl ServerHandler for McpHandler {
             tool: &request.name,
             arguments: request.arguments.unwrap_or_default(),
             door: Door::Mcp,
-            repo: None,
+            repo: repo.as_deref(),
             cancelled: context.ct.clone(),
             progress: progress(&context),
         };

@@ -13,7 +13,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
-use guildhall_tools::{Caller, Selection, ToolError};
+use guildhall_tools::{Caller, RepoAccess, Selection, ToolError, WantedRepo};
 use http_body_util::Full;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -77,6 +77,10 @@ where
 #[derive(Clone, Debug)]
 pub(crate) struct Selected(pub(crate) Selection);
 
+/// The repository in a request's path, as the handler finds it.
+#[derive(Clone, Debug)]
+pub(crate) struct InRepo(pub(crate) RepoAccess);
+
 /// `/mcp`, `/mcp/<pack>[,<pack>...]`, each with `?access=read`.
 pub(crate) async fn door(
     State(app): State<Arc<App>>,
@@ -94,8 +98,43 @@ pub(crate) async fn door(
         refusal.hints.extend(near);
         return reply::error(&refusal);
     }
+    exchange(&app, request, selection, None, endpoint).await
+}
+
+/// `/api/repos/<owner>/<repo>/mcp`, with `?access=read`: the tools of one repository, whatever the settings mount.
+pub(crate) async fn repo_door(
+    State(app): State<Arc<App>>,
+    Path((owner, repo)): Path<(String, String)>,
+    request: Request,
+    endpoint: Arc<dyn Endpoint>,
+) -> Response {
+    let name = format!("{owner}/{repo}");
+    let selection = selection(None, request.uri().query());
+    let caller = request.extensions().get::<Caller>().cloned();
+    let found = async {
+        let selection = selection?;
+        let caller = caller.ok_or_else(|| ToolError::internal("The request has no caller"))?;
+        let repos = app.repos()?;
+        let repo = repos
+            .resolve(&caller.as_agent(), WantedRepo::Named(&name))
+            .await?;
+        Ok::<_, ToolError>((selection, repo))
+    };
+    match found.await {
+        Ok((selection, repo)) => exchange(&app, request, selection, Some(repo), endpoint).await,
+        Err(error) => reply::error(&error),
+    }
+}
+
+async fn exchange(
+    app: &App,
+    request: Request,
+    selection: Selection,
+    repo: Option<RepoAccess>,
+    endpoint: Arc<dyn Endpoint>,
+) -> Response {
     let (mut head, body) = request.into_parts();
-    let body = match gate::read_body(&app, body).await {
+    let body = match gate::read_body(app, body).await {
         Ok(body) => body,
         Err(error) => return envelope::refused(&error),
     };
@@ -104,6 +143,9 @@ pub(crate) async fn door(
         head.extensions.insert(caller.as_agent());
     }
     head.extensions.insert(Selected(selection));
+    if let Some(repo) = repo {
+        head.extensions.insert(InRepo(repo));
+    }
     envelope::exchange(head, body, &*endpoint).await
 }
 

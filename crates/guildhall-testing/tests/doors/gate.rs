@@ -1,5 +1,7 @@
 //! Before every route: `Host`, `Origin`, CORS, the token.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use guildhall_server::{Access, ROUTES, Route};
 use guildhall_testing::{Setup, TestServer};
 use serde_json::json;
@@ -15,10 +17,14 @@ fn path(route: &Route) -> String {
         .replace("{name}", "codex")
         .replace("{id}", "tok-0")
         .replace("{username}", "me@example.com")
+        .replace("{owner}/{repo}/info", "acme/site.git/info")
+        .replace("{owner}/{repo}/git-", "acme/site.git/git-")
+        .replace("{owner}", "acme")
+        .replace("{repo}", "site")
 }
 
 fn guarded() -> impl Iterator<Item = &'static Route> {
-    ROUTES.iter().filter(|route| route.access == Access::Token)
+    ROUTES.iter().filter(|route| route.access != Access::Open)
 }
 
 #[tokio::test]
@@ -49,15 +55,37 @@ async fn every_route_asks_for_a_token() {
             };
             let reply = call.send().await;
             assert_eq!(reply.status, 401, "{route:?} {authorization:?}");
+            let challenge = match route.access {
+                Access::Git => "Basic realm=\"guildhall\"",
+                Access::Open | Access::Token => "Bearer realm=\"guildhall\"",
+            };
             assert_eq!(
                 reply.header("www-authenticate"),
-                Some("Bearer realm=\"guildhall\""),
+                Some(challenge),
                 "{route:?} {authorization:?}"
             );
             assert_eq!(reply.json()["code"], "unauthenticated");
             assert!(!reply.body.contains(server.token()), "{}", reply.body);
         }
     }
+}
+
+#[tokio::test]
+async fn a_token_is_a_password_where_git_asks_and_nowhere_else() {
+    let server = server().await;
+    let basic = |user: &str| {
+        let pair = format!("{user}:{}", server.token());
+        format!("Basic {}", BASE64.encode(pair))
+    };
+    let git = "/acme/site.git/info/refs?service=git-upload-pack";
+    for user in ["", "you@example.com", "x"] {
+        let call = Call::new(&server, "GET", git).with("authorization", &basic(user));
+        assert_eq!(call.send().await.status, 404, "{user}");
+    }
+    let bearer = Call::new(&server, "GET", git).send().await;
+    assert_eq!(bearer.status, 404);
+    let call = Call::new(&server, "GET", "/api/status").with("authorization", &basic("x"));
+    assert_eq!(call.send().await.status, 401);
 }
 
 #[tokio::test]
@@ -295,6 +323,9 @@ async fn wrong_verbs_are_405() {
         ("DELETE", "/api/tools"),
         ("GET", "/api/tools/probe_whoami"),
         ("PUT", "/api/agents"),
+        ("PUT", "/api/repos"),
+        ("GET", "/api/repos/acme/site/sync"),
+        ("POST", "/acme/site.git/info/refs"),
         ("PATCH", "/metrics"),
         ("PUT", "/mcp"),
         ("GET", "/mcp"),

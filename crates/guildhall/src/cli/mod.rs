@@ -8,6 +8,7 @@ mod credential;
 mod duration;
 mod login;
 mod mcp;
+mod repo;
 mod table;
 mod token;
 mod tools;
@@ -44,6 +45,7 @@ enum Command {
     Connect(connect::Args),
     Tools(tools::Args),
     Call(call::Args),
+    Repo(repo::Args),
     Mcp(mcp::Args),
     Config(config::Args),
     Whoami(whoami::Args),
@@ -64,6 +66,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Connect(args) => blocking(connect::run(&args)),
         Command::Tools(args) => blocking(tools::run(&args)),
         Command::Call(args) => blocking(call::run(&args)),
+        Command::Repo(args) => blocking(repo::run(&args)),
         Command::Mcp(args) => mcp::run(args),
         Command::Config(args) => config::run(&args),
         Command::Whoami(args) => blocking(whoami::run(&args)),

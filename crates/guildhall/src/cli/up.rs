@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, Claim, Owned, Running};
 use crate::output::{CommandError, CommandResult, say};
+use crate::repos::{HostedRepos, OpenRepos};
 use crate::wiring::{self, LiveMounts, Wired};
 use crate::{client, demo, telemetry};
 
@@ -120,7 +121,9 @@ async fn start(
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    let (mounts, wired) = LiveMounts::start(workspace, loaded).map_err(CommandError::usage)?;
+    let open = Arc::new(OpenRepos::new(&workspace.state_dir));
+    let (mounts, wired) = LiveMounts::start(workspace, loaded, Arc::clone(&open) as _)
+        .map_err(CommandError::usage)?;
     let made = if args.demo { fill_board(&wired)? } else { 0 };
     let (clock, ids) = wiring::machine();
     let store = open_store(args, workspace).await?;
@@ -134,6 +137,8 @@ async fn start(
     )
     .await
     .map(Arc::new)?;
+    let repos = HostedRepos::new(store.clone(), open, Arc::clone(&clock), &workspace.root)?;
+    repos.settle().await?;
     let cursor_key = CursorKey::new(owned.cursor_key(&*ids)?);
 
     // Nobody can ask anything before the tokens are there.
@@ -160,7 +165,7 @@ async fn start(
         clock: Arc::clone(&clock),
         ids,
         cursor_key,
-        repos: None,
+        repos: Some(Arc::new(repos)),
         metrics: metrics.clone(),
         about: About {
             version: env!("CARGO_PKG_VERSION"),

@@ -4,6 +4,7 @@ mod cli;
 mod interop;
 mod lifecycle;
 mod people;
+mod repos;
 mod secrets;
 mod stdio;
 mod support;

@@ -1,0 +1,626 @@
+//! The hosted repositories: the store says which there are and who may see them, git has what is in them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use anyhow::Context as _;
+use futures::future::BoxFuture;
+use guildhall_core::{Clock, Principal, RepoName};
+use guildhall_git::{Environment, Git, GitError, Hosted, Hosting, Repository, Source, Standing};
+use guildhall_packs::git::Repositories;
+use guildhall_packs::roles::Granting;
+use guildhall_server::{Apart, Mounted, NewRepo, Origin, PackStream, RepoHost, RepoView};
+use guildhall_store::{self as store, Act, Repos as _, Roles as _, Store};
+use guildhall_tools::{
+    Caller, Catalog, ErrorKind, MountError, RepoAccess, RepoResolver, RepoRole, ToolError,
+    WantedRepo,
+};
+
+/// Most names that a refusal lists.
+const MOST_LISTED: usize = 20;
+
+/// The repositories on disk, each opened once: what is open caches the order of its log.
+pub(crate) struct OpenRepos {
+    root: PathBuf,
+    hosting: OnceLock<Hosting>,
+    opened: Mutex<HashMap<RepoName, Opened>>,
+}
+
+/// One of them: for serving and changing, and for reading.
+#[derive(Clone)]
+struct Opened {
+    hosted: Arc<Hosted>,
+    repository: Arc<Repository>,
+}
+
+impl OpenRepos {
+    /// Those in `state_dir`. Nothing is touched, and no git is needed, before one is used.
+    pub(crate) fn new(state_dir: &Path) -> Self {
+        Self {
+            root: state_dir.join("repos"),
+            hosting: OnceLock::new(),
+            opened: Mutex::default(),
+        }
+    }
+
+    fn hosting(&self) -> Result<&Hosting, GitError> {
+        if let Some(hosting) = self.hosting.get() {
+            return Ok(hosting);
+        }
+        let git = Git::find(Environment::of_this_process())?;
+        Ok(self
+            .hosting
+            .get_or_init(|| Hosting::new(git, self.root.clone())))
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<RepoName, Opened>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self, name: &RepoName) -> Result<Opened, GitError> {
+        if let Some(opened) = self.all().get(name) {
+            return Ok(opened.clone());
+        }
+        let hosted = self.hosting()?.open(name)?;
+        let opened = Opened {
+            repository: Arc::new(Repository::open(hosted.repository().dir())?),
+            hosted: Arc::new(hosted),
+        };
+        // Whoever was first: there is one cache per repository.
+        Ok(self.all().entry(name.clone()).or_insert(opened).clone())
+    }
+
+    /// Takes in what the store does not know yet. What is there under that name was left by an earlier try that ended in
+    /// between.
+    fn create(&self, name: &RepoName, source: &Source) -> Result<Standing, GitError> {
+        let hosting = self.hosting()?;
+        if hosting.open(name).is_ok() {
+            hosting.remove(name)?;
+        }
+        hosting.create(name, source)?;
+        self.all().remove(name);
+        self.opened(name)?.hosted.standing()
+    }
+
+    fn remove(&self, name: &RepoName) -> Result<(), GitError> {
+        self.all().remove(name);
+        self.hosting()?.remove(name)
+    }
+}
+
+impl Repositories for OpenRepos {
+    fn open(&self, repo: &RepoAccess) -> Result<Arc<Repository>, ToolError> {
+        let name = name_of(repo)?;
+        let opened = self.opened(&name);
+        let opened = opened.map_err(|error| ToolError::internal(format!("{error:?}")))?;
+        Ok(opened.repository)
+    }
+}
+
+/// The repositories of one server. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct HostedRepos(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    open: Arc<OpenRepos>,
+    clock: Arc<dyn Clock>,
+    tools: Arc<Mounted>,
+    workspace: PathBuf,
+    /// One lock per name, in lower case: changes of a repository take turns.
+    turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl HostedRepos {
+    /// Those that `store` knows and `open` has, for a server of `workspace`.
+    pub(crate) fn new(
+        store: Store,
+        open: Arc<OpenRepos>,
+        clock: Arc<dyn Clock>,
+        workspace: &Path,
+    ) -> Result<Self, MountError> {
+        let repositories: Arc<dyn Repositories> = Arc::clone(&open) as _;
+        let granting = Granting {
+            roles: Arc::new(store.clone()),
+            clock: Arc::clone(&clock),
+        };
+        let catalog = Catalog::mount([
+            guildhall_packs::git::pack(&repositories),
+            guildhall_packs::roles::pack(&granting),
+        ])?;
+        Ok(Self(Arc::new(Inner {
+            store,
+            open,
+            clock,
+            tools: Arc::new(Mounted::new(catalog, "repo")),
+            workspace: workspace.to_owned(),
+            turns: Mutex::default(),
+        })))
+    }
+
+    /// Brings every branch to where the store says it is: a process that ended between the two left them apart.
+    pub(crate) async fn settle(&self) -> anyhow::Result<()> {
+        let repos = self.0.store.repos().await;
+        for repo in repos.context("Cannot list the repositories")? {
+            let name = repo.name.clone();
+            let settled = self
+                .blocking(move |open| settle(&open.opened(&repo.name)?.hosted, &repo))
+                .await;
+            if let Err(error) = settled {
+                tracing::error!(repo = name.as_str(), "Repository not ready: {error:?}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `work` on a thread that may block.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&OpenRepos) -> Result<T, GitError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let open = Arc::clone(&self.0.open);
+        let done = tokio::task::spawn_blocking(move || work(&open)).await;
+        done.map_err(ToolError::internal)?
+            .map_err(|error| refusal(&error))
+    }
+
+    async fn turn(&self, name: &RepoName) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(turns.entry(name.as_str().to_ascii_lowercase()).or_default())
+        };
+        turn.lock_owned().await
+    }
+
+    fn act(&self, by: Principal) -> Act {
+        Act::new(by, self.0.clock.now())
+    }
+
+    /// What `caller` is in the repository `name`, or `None` where there is none for them. An agent has its user's role.
+    async fn role(&self, caller: &Caller, name: &RepoName) -> Result<Option<RepoRole>, ToolError> {
+        let limits = caller.repos.as_ref();
+        if limits.is_some_and(|repos| !repos.contains(name.as_str())) {
+            return Ok(None);
+        }
+        let user = Principal::user(caller.principal.user_address()).map_err(ToolError::internal)?;
+        let standing = self.0.store.standing(Some(user), name.clone(), None).await;
+        Ok(standing
+            .map_err(|error| store_refusal(&error))?
+            .repo
+            .map(role_of))
+    }
+
+    async fn visible(&self, caller: &Caller) -> Result<Vec<(store::Repo, RepoRole)>, ToolError> {
+        let mut visible = Vec::new();
+        for repo in self
+            .0
+            .store
+            .repos()
+            .await
+            .map_err(|error| store_refusal(&error))?
+        {
+            if let Some(role) = self.role(caller, &repo.name).await? {
+                visible.push((repo, role));
+            }
+        }
+        Ok(visible)
+    }
+
+    async fn named(&self, caller: &Caller, given: &str) -> Result<RepoAccess, ToolError> {
+        let Ok(name) = given.parse::<RepoName>() else {
+            return Err(unknown(given));
+        };
+        match self.role(caller, &name).await? {
+            Some(role) => Ok(access(&name, role)),
+            None => Err(unknown(given)),
+        }
+    }
+
+    async fn implied(&self, caller: &Caller) -> Result<RepoAccess, ToolError> {
+        if let Some(only) = caller.repos.as_ref().filter(|repos| repos.len() == 1)
+            && let Some(name) = only.first()
+        {
+            return self.named(caller, name).await;
+        }
+        let visible = self.visible(caller).await?;
+        // Looked up each time: the workspace may have become a repository since.
+        let around = repository_around(&self.0.workspace);
+        let own = visible
+            .iter()
+            .find(|(repo, _)| is_own(around.as_deref(), repo.origin.as_deref()));
+        match (own, visible.as_slice()) {
+            (Some((repo, role)), _) | (None, [(repo, role)]) => Ok(access(&repo.name, *role)),
+            (None, []) => Err(ToolError::not_found(format!(
+                "There is no repository here that `{}` may see",
+                caller.principal
+            ))),
+            (None, several) => {
+                let listed: Vec<&str> = several
+                    .iter()
+                    .take(MOST_LISTED)
+                    .map(|(repo, _)| repo.name.as_str())
+                    .collect();
+                let more = several.len() - listed.len();
+                let more = match more {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                Err(ToolError::bad_arguments(format!(
+                    "'repo' is required, for several could be meant: {}{more}",
+                    listed.join(", ")
+                )))
+            }
+        }
+    }
+
+    async fn view(
+        &self,
+        caller: &Caller,
+        repo: &RepoAccess,
+        standing: Option<Standing>,
+    ) -> Result<RepoView, ToolError> {
+        let name = name_of(repo)?;
+        let kept = self
+            .0
+            .store
+            .repo(name)
+            .await
+            .map_err(|error| store_refusal(&error))?;
+        let kept = kept.ok_or_else(|| unknown(&repo.full_name()))?;
+        let standing = match standing {
+            Some(standing) => standing,
+            None => {
+                let name = kept.name.clone();
+                self.blocking(move |open| open.opened(&name)?.hosted.standing())
+                    .await?
+            }
+        };
+        Ok(RepoView {
+            apart: Some(apart(&standing)),
+            ..listed(kept, repo.role, caller.operator)
+        })
+    }
+
+    /// What the operator is told of a repository that they changed.
+    async fn view_of_operator(
+        &self,
+        by: Principal,
+        name: &RepoName,
+        standing: Standing,
+    ) -> Result<RepoView, ToolError> {
+        let caller = Caller {
+            operator: true,
+            ..Caller::new(by)
+        };
+        let repo = access(name, RepoRole::Owner);
+        self.view(&caller, &repo, Some(standing)).await
+    }
+
+    async fn kept(&self, name: &RepoName) -> Result<store::Repo, ToolError> {
+        let kept = self.0.store.repo(name.clone()).await;
+        kept.map_err(|error| store_refusal(&error))?
+            .ok_or_else(|| unknown(name.as_str()))
+    }
+
+    async fn added(self, by: Principal, new: NewRepo) -> Result<RepoView, ToolError> {
+        let NewRepo {
+            name,
+            origin,
+            public,
+        } = new;
+        let _turn = self.turn(&name).await;
+        let known = self
+            .0
+            .store
+            .repos()
+            .await
+            .map_err(|error| store_refusal(&error))?;
+        if let Some(taken) = known
+            .iter()
+            .find(|repo| repo.name.as_str().eq_ignore_ascii_case(name.as_str()))
+        {
+            return Err(ToolError::conflict(format!(
+                "There is a repository `{}` already",
+                taken.name
+            )));
+        }
+        let taken = name.clone();
+        let (source, standing) = self
+            .blocking(move |open| {
+                let source = match &origin {
+                    Origin::Path(path) => Source::path(path)?,
+                    Origin::Url(address) => Source::url(address)?,
+                };
+                let standing = open.create(&taken, &source)?;
+                Ok((source, standing))
+            })
+            .await?;
+        let row = store::NewRepo {
+            name: name.clone(),
+            public,
+            default_branch: standing.branch.clone(),
+            head: standing.head.clone(),
+            origin: Some(source.address().to_owned()),
+        };
+        if let Err(error) = self.0.store.add_repo(self.act(by.clone()), row).await {
+            let unused = name.clone();
+            self.blocking(move |open| open.remove(&unused)).await?;
+            return Err(store_refusal(&error));
+        }
+        self.view_of_operator(by, &name, standing).await
+    }
+
+    async fn synced(self, by: Principal, name: RepoName) -> Result<RepoView, ToolError> {
+        let _turn = self.turn(&name).await;
+        let kept = self.kept(&name).await?;
+        let (hosted, standing) = {
+            let kept = kept.clone();
+            self.blocking(move |open| {
+                let hosted = open.opened(&kept.name)?.hosted;
+                settle(&hosted, &kept)?;
+                let standing = hosted.fetch_origin()?;
+                Ok((hosted, standing))
+            })
+            .await?
+        };
+        if standing.has_diverged() {
+            return Err(diverged(
+                &standing.branch,
+                standing.ahead,
+                standing.behind,
+                "nothing was changed",
+            ));
+        }
+        let Some(to) = standing.origin_head.clone().filter(|_| standing.behind > 0) else {
+            return self.view_of_operator(by, &name, standing).await;
+        };
+        // What the store says holds; the branch follows.
+        let act = self.act(by.clone());
+        let moved = self.0.store.move_head(act, name.clone(), kept.head, to);
+        let moved = moved.await.map_err(|error| store_refusal(&error))?;
+        let standing = self
+            .blocking(move |_| {
+                settle(&hosted, &moved)?;
+                hosted.standing()
+            })
+            .await?;
+        self.view_of_operator(by, &name, standing).await
+    }
+
+    async fn pushed(self, by: Principal, name: RepoName) -> Result<RepoView, ToolError> {
+        let _turn = self.turn(&name).await;
+        let kept = self.kept(&name).await?;
+        let standing = self
+            .blocking(move |open| {
+                let hosted = open.opened(&kept.name)?.hosted;
+                settle(&hosted, &kept)?;
+                hosted.push()
+            })
+            .await?;
+        self.view_of_operator(by, &name, standing).await
+    }
+
+    async fn removed(self, by: Principal, name: RepoName) -> Result<(), ToolError> {
+        let _turn = self.turn(&name).await;
+        let act = self.act(by);
+        let removed = self.0.store.remove_repo(act, name.clone()).await;
+        removed.map_err(|error| store_refusal(&error))?;
+        self.blocking(move |open| open.remove(&name)).await
+    }
+}
+
+/// Runs `work` to its end even if its caller goes away: a repository is never left half changed.
+fn whole<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
+) -> BoxFuture<'static, Result<T, ToolError>> {
+    let running = tokio::spawn(work);
+    Box::pin(async move { running.await.map_err(ToolError::internal)? })
+}
+
+impl RepoResolver for HostedRepos {
+    fn resolve<'a>(
+        &'a self,
+        caller: &'a Caller,
+        wanted: WantedRepo<'a>,
+    ) -> BoxFuture<'a, Result<RepoAccess, ToolError>> {
+        Box::pin(async move {
+            match wanted {
+                WantedRepo::Named(name) => self.named(caller, name).await,
+                WantedRepo::Implied => self.implied(caller).await,
+            }
+        })
+    }
+}
+
+impl RepoHost for HostedRepos {
+    fn tools(&self) -> Arc<Mounted> {
+        Arc::clone(&self.0.tools)
+    }
+
+    fn list<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<Vec<RepoView>, ToolError>> {
+        Box::pin(async move {
+            let visible = self.visible(caller).await?;
+            let views = visible
+                .into_iter()
+                .map(|(repo, role)| listed(repo, role, caller.operator));
+            Ok(views.collect())
+        })
+    }
+
+    fn show<'a>(
+        &'a self,
+        caller: &'a Caller,
+        repo: &'a RepoAccess,
+    ) -> BoxFuture<'a, Result<RepoView, ToolError>> {
+        Box::pin(self.view(caller, repo, None))
+    }
+
+    fn add(&self, by: Principal, new: NewRepo) -> BoxFuture<'_, Result<RepoView, ToolError>> {
+        whole(self.clone().added(by, new))
+    }
+
+    fn sync(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<RepoView, ToolError>> {
+        whole(self.clone().synced(by, name))
+    }
+
+    fn push(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<RepoView, ToolError>> {
+        whole(self.clone().pushed(by, name))
+    }
+
+    fn remove(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<(), ToolError>> {
+        whole(self.clone().removed(by, name))
+    }
+
+    fn advertise<'a>(
+        &'a self,
+        repo: &'a RepoAccess,
+        protocol: Option<String>,
+    ) -> BoxFuture<'a, Result<Vec<u8>, ToolError>> {
+        Box::pin(async move {
+            let name = name_of(repo)?;
+            self.blocking(move |open| {
+                open.opened(&name)?
+                    .hosted
+                    .advertise_refs(protocol.as_deref())
+            })
+            .await
+        })
+    }
+
+    fn upload_pack<'a>(
+        &'a self,
+        repo: &'a RepoAccess,
+        protocol: Option<String>,
+        request: Vec<u8>,
+    ) -> BoxFuture<'a, Result<PackStream, ToolError>> {
+        Box::pin(async move {
+            let name = name_of(repo)?;
+            let hosted = self
+                .blocking(move |open| Ok(open.opened(&name)?.hosted))
+                .await?;
+            let pack = hosted
+                .upload_pack(protocol.as_deref(), std::io::Cursor::new(request))
+                .map_err(|error| refusal(&error))?;
+            Ok(Box::pin(pack) as PackStream)
+        })
+    }
+}
+
+/// Moves the branch to the head that the store has.
+fn settle(hosted: &Hosted, kept: &store::Repo) -> Result<(), GitError> {
+    let tip = hosted.repository().tip()?;
+    let Some(head) = &kept.head else {
+        return Ok(());
+    };
+    if tip.map(|tip| tip.to_string()).as_ref() == Some(head) {
+        return Ok(());
+    }
+    let head = head.parse().map_err(|_| GitError::Damaged {
+        what: "The head in the store".to_owned(),
+        reason: format!("`{head}` is no commit's id"),
+    })?;
+    hosted.move_default_branch(tip, head)
+}
+
+/// The git repository that `workspace` is in: the nearest folder upwards that git would take for one.
+fn repository_around(workspace: &Path) -> Option<PathBuf> {
+    let full = workspace.canonicalize().ok()?;
+    let around = full
+        .ancestors()
+        .find(|folder| folder.join(".git").exists())?;
+    Some(around.to_owned())
+}
+
+/// Whether a repository that came from `origin` is the one `around` the workspace.
+fn is_own(around: Option<&Path>, origin: Option<&str>) -> bool {
+    let (Some(around), Some(origin)) = (around, origin) else {
+        return false;
+    };
+    Path::new(origin) == around || Path::new(origin) == around.join(".git")
+}
+
+fn name_of(repo: &RepoAccess) -> Result<RepoName, ToolError> {
+    repo.full_name().parse().map_err(ToolError::internal)
+}
+
+fn access(name: &RepoName, role: RepoRole) -> RepoAccess {
+    RepoAccess {
+        owner: name.owner().to_owned(),
+        name: name.name().to_owned(),
+        role,
+    }
+}
+
+fn role_of(role: store::RepoRole) -> RepoRole {
+    match role {
+        store::RepoRole::Reader => RepoRole::Reader,
+        store::RepoRole::Contributor => RepoRole::Contributor,
+        store::RepoRole::Maintainer => RepoRole::Maintainer,
+        store::RepoRole::Owner => RepoRole::Owner,
+    }
+}
+
+fn listed(repo: store::Repo, role: RepoRole, to_operator: bool) -> RepoView {
+    RepoView {
+        repo: repo.name,
+        public: repo.public,
+        role: role.as_str(),
+        default_branch: repo.default_branch,
+        head: repo.head,
+        origin: repo.origin.filter(|_| to_operator),
+        apart: None,
+    }
+}
+
+fn apart(standing: &Standing) -> Apart {
+    Apart {
+        origin_head: standing.origin_head.clone(),
+        ahead: standing.ahead,
+        behind: standing.behind,
+    }
+}
+
+/// The same words whether there is none of that name or the caller may not see it.
+fn unknown(given: &str) -> ToolError {
+    let shown: String = given.chars().take(80).collect();
+    ToolError::not_found(format!("There is no repository `{shown}`"))
+}
+
+fn diverged(branch: &str, ahead: usize, behind: usize, so: &str) -> ToolError {
+    ToolError::conflict(format!(
+        "`{branch}` is {ahead} ahead and {behind} behind its origin: {so}"
+    ))
+    .detail("ahead", ahead)
+    .detail("behind", behind)
+}
+
+/// What git says to the operator, or to somebody who clones.
+fn refusal(error: &GitError) -> ToolError {
+    match error {
+        GitError::Diverged {
+            branch,
+            ahead,
+            behind,
+        } => diverged(branch, *ahead, *behind, "nothing was sent, sync first"),
+        GitError::Alternates { .. } => ToolError::bad_arguments(error.to_string()),
+        GitError::Failed { .. } | GitError::TimedOut { .. } => {
+            ToolError::new(ErrorKind::Upstream, error.to_string())
+        }
+        error if error.is_callers_fault() => ToolError::bad_arguments(error.to_string()),
+        error => ToolError::internal(format!("{error:?}")),
+    }
+}
+
+fn store_refusal(error: &store::Error) -> ToolError {
+    use store::Error;
+    match error {
+        Error::Taken { .. } | Error::Moved { .. } | Error::KeyReused { .. } => {
+            ToolError::conflict(error.to_string())
+        }
+        Error::Missing { .. } => ToolError::not_found(error.to_string()),
+        Error::NotAllowed(_) => ToolError::forbidden(error.to_string()),
+        Error::Invalid(_) => ToolError::bad_arguments(error.to_string()),
+        _ => ToolError::internal(format!("{error:?}")),
+    }
+}

@@ -1,0 +1,586 @@
+//! Hosted repositories: taken in, read, cloned, brought to their origin and back.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use guildhall_core::{Clock as _, Principal, SystemClock, SystemIds};
+use guildhall_server::auth::Token;
+use guildhall_store::{Act, NewToken, Principals as _, Repos as _};
+use guildhall_store::{Store, Tokens as _};
+use guildhall_testing::hermetic;
+use serde_json::{Value, json};
+
+use crate::support::{Place, Ran, Up};
+
+const OWNER: &str = "owner@localhost";
+const OTHER: &str = "other@example.com";
+
+/// A workspace with a repository beside it that can be taken in.
+struct Bench {
+    place: Place,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self {
+            place: Place::new(),
+        };
+        let origin = bench.origin();
+        std::fs::create_dir(&origin).expect("a folder");
+        bench.git(&origin, &["init", "-q", "-b", "main"]);
+        bench.commit("README", "one\n");
+        bench
+    }
+
+    fn origin(&self) -> PathBuf {
+        self.place.home().join("origin")
+    }
+
+    fn hosted(&self) -> PathBuf {
+        self.place.state().join("repos/acme/site.git")
+    }
+
+    fn git_command(&self, dir: &Path) -> Command {
+        let mut command = hermetic("git", self.place.home());
+        command
+            .current_dir(dir)
+            .args(["-c", "user.name=A", "-c", "user.email=a@example.com"]);
+        command.env("GIT_TERMINAL_PROMPT", "0");
+        command
+    }
+
+    fn git(&self, dir: &Path, arguments: &[&str]) -> String {
+        let ran = Ran::of(
+            &self
+                .git_command(dir)
+                .args(arguments)
+                .output()
+                .expect("git runs"),
+        );
+        ran.ok().trim().to_owned()
+    }
+
+    /// Git as somebody whose credential helper knows `token`.
+    fn git_with(&self, token: &str, dir: &Path, arguments: &[&str]) -> Ran {
+        let mut command = self.git_command(dir);
+        let helper = "credential.helper=!f() { echo username=any; echo \"password=$TOKEN\"; }; f";
+        command.args(["-c", helper]).args(arguments);
+        Ran::of(&command.env("TOKEN", token).output().expect("git runs"))
+    }
+
+    fn commit(&self, file: &str, text: &str) -> String {
+        let origin = self.origin();
+        std::fs::write(origin.join(file), text).expect("a file");
+        self.git(&origin, &["add", "-A"]);
+        self.git(&origin, &["commit", "-q", "-m", &format!("Write {file}")]);
+        self.git(&origin, &["rev-parse", "HEAD"])
+    }
+
+    /// `guildhall repo <action> acme/site` with more arguments.
+    fn repo(&self, action: &str, more: &[&str]) -> Ran {
+        let arguments = [&["repo", action, "acme/site", "--json"], more].concat();
+        self.place.run(&arguments)
+    }
+
+    fn add(&self, more: &[&str]) -> Value {
+        let origin = self.origin();
+        let path = ["--path", origin.to_str().expect("it is text")];
+        self.repo("add", &[&path, more].concat()).json()
+    }
+
+    fn owner_token(&self) -> String {
+        let text = std::fs::read_to_string(self.place.state().join("owner.token"))
+            .expect("the owner's token");
+        text.trim().to_owned()
+    }
+
+    /// Does `work` with the store of a server that is not running.
+    fn with_store<F: Future>(&self, work: impl FnOnce(Store) -> F) -> F::Output {
+        let path = self.place.state().join("guildhall.db");
+        block_on(async {
+            let store = Store::open_sqlite(&path).await.expect("the database");
+            let done = work(store.clone()).await;
+            store.close().await;
+            done
+        })
+    }
+
+    /// A token of another person, and one of theirs that reaches only `acme/other`.
+    fn other_people(&self) -> (String, String) {
+        self.with_store(|store| async move {
+            let other: Principal = OTHER.parse().expect("a name");
+            store.add_user(act(OWNER), other).await.expect("a user");
+            let whole = token(&store, None).await;
+            (whole, token(&store, Some("acme/other")).await)
+        })
+    }
+}
+
+async fn token(store: &Store, only: Option<&str>) -> String {
+    let token = Token::new(&SystemIds);
+    let new = NewToken {
+        id: format!("tok-{}", only.unwrap_or("all").replace('/', "-")),
+        hash: token.hash(),
+        principal: OTHER.parse().expect("a name"),
+        expires_at: None,
+        repos: only.map(|name| vec![name.to_owned()]),
+        tools: None,
+    };
+    store.issue(act(OTHER), new).await.expect("a token");
+    token.expose().to_owned()
+}
+
+fn act(by: &str) -> Act {
+    Act::new(by.parse().expect("a name"), SystemClock.now())
+}
+
+fn block_on<F: Future>(work: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(work)
+}
+
+struct Answered {
+    status: u16,
+    challenge: Option<String>,
+    text: String,
+}
+
+impl Answered {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{} {}", self.status, self.text))
+    }
+}
+
+fn ask(
+    up: &Up,
+    method: &str,
+    path: &str,
+    authorization: Option<&str>,
+    body: Option<Value>,
+) -> Answered {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    block_on(async {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
+        let method = method.parse().expect("a verb");
+        let mut request = client.request(method, format!("{}{path}", up.url()));
+        request = request.header("accept", "application/json, text/event-stream");
+        if let Some(value) = authorization {
+            request = request.header("authorization", value);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.expect("an answer");
+        let challenge = response.headers().get("www-authenticate");
+        Answered {
+            status: response.status().as_u16(),
+            challenge: challenge.map(|value| value.to_str().expect("it is text").to_owned()),
+            text: response.text().await.expect("a body"),
+        }
+    })
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+#[test]
+fn a_repository_is_taken_in_and_read() {
+    let bench = Bench::new();
+    let head = bench.git(&bench.origin(), &["rev-parse", "HEAD"]);
+    let up = bench.place.up(&[]);
+    let added = bench.add(&[]);
+    assert_eq!(
+        added,
+        json!({
+            "repo": "acme/site", "public": false, "role": "owner", "default_branch": "main", "head": head,
+            "origin": bench.origin().canonicalize().unwrap(), "origin_head": head, "ahead": 0, "behind": 0,
+        })
+    );
+    assert_eq!(bench.repo("show", &[]).json(), added);
+    let listed = bench.place.run(&["repo", "list", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["repo"], "acme/site");
+
+    let (path, token) = (
+        "/api/repos/acme/site/tools/git_log",
+        bearer(&bench.owner_token()),
+    );
+    let call = |body| ask(&up, "POST", path, Some(&token), Some(body));
+    let log = call(json!({ "repo": "acme/site", "actor": OWNER }));
+    assert_eq!(log.json()["result"]["commits"][0]["sha"], head);
+    let other = call(json!({ "repo": "acme/other" }));
+    assert_eq!(
+        (other.status, other.json()["code"].as_str()),
+        (400, Some("bad_arguments"))
+    );
+    assert_eq!(call(json!({ "actor": OTHER })).status, 403);
+    let tools = ask(&up, "GET", "/api/repos/acme/site/tools", Some(&token), None);
+    let tools = tools.json()["result"]["tools"].to_string();
+    assert!(tools.contains("git_log") && !tools.contains("local_query"));
+}
+
+#[test]
+fn what_cannot_be_taken_in_is_refused_and_leaves_nothing() {
+    let bench = Bench::new();
+    let _up = bench.place.up(&[]);
+    bench.add(&[]);
+    let add = |name: &str, flag: &str, from: &str| {
+        let ran = bench.place.run(&["repo", "add", name, flag, from]);
+        (ran.code, ran.err)
+    };
+    let origin = bench.origin();
+    let origin = origin.to_str().unwrap();
+    let (code, said) = add("ACME/Site", "--path", origin);
+    assert!(
+        code == 1 && said.contains("There is a repository `acme/site` already"),
+        "{said}"
+    );
+    let (code, said) = add("../x", "--path", origin);
+    assert!(code == 2 && said.contains("`../x` is not"), "{said}");
+    let (code, said) = add("a/b", "--path", "nowhere");
+    assert!(code == 1 && said.contains("is no directory"), "{said}");
+    let marker = bench.place.home().join("ran");
+    let attack = format!("ext::sh -c touch% {}", marker.display());
+    for address in [&*attack, "file:///etc", "--upload-pack=x"] {
+        let ran = bench
+            .place
+            .run(&["repo", "add", "a/b", &format!("--clone={address}")]);
+        assert!(
+            ran.code == 1 && ran.err.contains("cannot be cloned"),
+            "{ran:?}"
+        );
+    }
+    let (code, said) = add("a/b", "--clone", "https://me:s3cret@example.com/a");
+    assert!(code == 1 && !said.contains("s3cret"), "{said}");
+    assert!(!marker.exists());
+    let listed = bench.place.run(&["repo", "list", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn git_clones_and_fetches_with_a_token_and_cannot_push() {
+    let bench = Bench::new();
+    let up = bench.place.up(&[]);
+    bench.add(&[]);
+    let token = bench.owner_token();
+    let url = format!("{}/acme/site.git", up.url());
+    let home = bench.place.home();
+    let clone = home.join("clone");
+
+    let refused = bench.git_command(home).args(["clone", &url]).output();
+    assert_ne!(Ran::of(&refused.unwrap()).code, 0);
+    bench
+        .git_with(&token, home, &["clone", "-q", &url, "clone"])
+        .ok();
+    assert_eq!(
+        bench.git(&clone, &["rev-parse", "HEAD"]),
+        bench.git(&bench.origin(), &["rev-parse", "HEAD"])
+    );
+    let config = std::fs::read_to_string(clone.join(".git/config")).unwrap();
+    assert!(!config.contains(&token), "{config}");
+
+    // With so many commits of its own, git's request is long enough to be compressed.
+    for number in 0..80 {
+        let message = format!("Own {number}");
+        bench.git(&clone, &["commit", "-q", "--allow-empty", "-m", &message]);
+    }
+    let newer = bench.commit("second", "two\n");
+    assert_eq!(bench.repo("sync", &[]).json()["head"], newer);
+    let fetched = {
+        let mut command = bench.git_command(&clone);
+        let header = format!("http.extraHeader=Authorization: {}", bearer(&token));
+        command.args(["-c", &header, "fetch", "-q"]);
+        Ran::of(&command.env("GIT_TRACE_CURL", "1").output().unwrap())
+    };
+    assert_eq!(fetched.code, 0, "{fetched:?}");
+    assert!(
+        fetched
+            .err
+            .to_ascii_lowercase()
+            .contains("content-encoding: gzip"),
+        "{fetched:?}"
+    );
+    assert_eq!(bench.git(&clone, &["rev-parse", "origin/main"]), newer);
+
+    let push = bench.git_with(&token, &clone, &["push", "origin", "HEAD:refs/heads/mine"]);
+    assert!(
+        push.code != 0 && push.err.contains("Pushes are refused"),
+        "{push:?}"
+    );
+}
+
+#[test]
+fn the_origin_is_followed_and_landed_work_gets_home() {
+    let bench = Bench::new();
+    // An origin that takes pushes has no checkout of the branch.
+    let bare = bench.place.home().join("bare");
+    let bare_path = bare.to_str().unwrap();
+    let home = bench.place.home();
+    bench.git(home, &["clone", "-q", "--bare", "origin", "bare"]);
+    let up = bench.place.up(&[]);
+    bench.repo("add", &["--path", bare_path]).json();
+    let first = bench.git(&bare, &["rev-parse", "main"]);
+    assert_eq!(up.stop(), 0);
+
+    // A commit lands: the store says so, and the server ends before git hears of it.
+    let landed = bench.git(
+        &bench.hosted(),
+        &["commit-tree", "main^{tree}", "-p", "main", "-m", "Landed"],
+    );
+    let (from, to) = (first.clone(), landed.clone());
+    bench.with_store(|store| async move {
+        let name = "acme/site".parse().unwrap();
+        let moved = store.move_head(act(OWNER), name, Some(from), to);
+        moved.await.unwrap();
+    });
+    let up = bench.place.up(&[]);
+    let shown = bench.repo("show", &[]).json();
+    assert_eq!(
+        (&shown["head"], &shown["ahead"], &shown["behind"]),
+        (&json!(landed), &json!(1), &json!(0))
+    );
+    assert_eq!(bench.git(&bench.hosted(), &["rev-parse", "main"]), landed);
+
+    assert_eq!(bench.repo("push", &[]).json()["ahead"], 1);
+    assert_eq!(bench.git(&bare, &["rev-parse", "main"]), landed);
+    let shown = bench.repo("show", &[]).json();
+    assert_eq!(
+        (&shown["ahead"], &shown["origin_head"]),
+        (&json!(0), &json!(landed))
+    );
+
+    // Somebody takes the landed commit back and goes another way: both moved.
+    let other = bench.git(
+        &bare,
+        &[
+            "commit-tree",
+            "main^{tree}",
+            "-p",
+            &first,
+            "-m",
+            "Elsewhere",
+        ],
+    );
+    bench.git(&bare, &["update-ref", "refs/heads/main", &other]);
+    for action in ["sync", "push"] {
+        let ran = bench.repo(action, &[]);
+        assert!(
+            ran.code == 1
+                && ran
+                    .err
+                    .contains("`main` is 1 ahead and 1 behind its origin"),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(bench.git(&bench.hosted(), &["rev-parse", "main"]), landed);
+    assert_eq!(bench.git(&bare, &["rev-parse", "main"]), other);
+
+    bench.repo("remove", &[]).json();
+    assert!(!bench.hosted().exists() && bare.exists());
+    let gone = bench.repo("show", &[]);
+    assert!(
+        gone.code == 1 && gone.err.contains("There is no repository `acme/site`"),
+        "{gone:?}"
+    );
+    // The name is free again.
+    assert_eq!(
+        bench.repo("add", &["--path", bare_path]).json()["head"],
+        other
+    );
+    drop(up);
+}
+
+#[test]
+fn what_somebody_may_not_see_is_not_there() {
+    let bench = Bench::new();
+    let up = bench.place.up(&[]);
+    bench.add(&[]);
+    assert_eq!(up.stop(), 0);
+    let (other, limited) = bench.other_people();
+    let up = bench.place.up(&[]);
+    let paths = |name: &str| {
+        [
+            ("GET", format!("/api/repos/{name}")),
+            ("GET", format!("/api/repos/{name}/tools")),
+            ("POST", format!("/api/repos/{name}/tools/git_log")),
+            ("POST", format!("/api/repos/{name}/tools/nonsense")),
+            ("POST", format!("/api/repos/{name}/mcp")),
+            (
+                "GET",
+                format!("/{name}.git/info/refs?service=git-upload-pack"),
+            ),
+            ("POST", format!("/{name}.git/git-upload-pack")),
+        ]
+    };
+    let same = |authorization: Option<&str>, status: u16| {
+        for name in [
+            "acme/gone",
+            "ACME/site",
+            "acme/s\u{456}te",
+            "acme/..%2fsite",
+        ] {
+            for ((method, hidden), (_, missing)) in paths("acme/site").into_iter().zip(paths(name))
+            {
+                let body = || (method == "POST").then(|| json!({}));
+                let hidden = ask(&up, method, &hidden, authorization, body());
+                let missing = ask(&up, method, &missing, authorization, body());
+                assert_eq!(hidden.status, status, "{method} {name} {}", hidden.text);
+                assert_eq!(missing.status, status, "{method} {name} {}", missing.text);
+                assert_eq!(hidden.challenge, missing.challenge);
+                if name == "acme/gone" {
+                    assert_eq!(hidden.text.replace("acme/site", "acme/gone"), missing.text);
+                }
+            }
+        }
+    };
+    same(None, 401);
+    same(Some(&bearer(&other)), 404);
+    same(Some(&bearer(&limited)), 404);
+
+    let basic = |token: &str| format!("Basic {}", BASE64.encode(format!("any:{token}")));
+    let refs = "/acme/site.git/info/refs?service=git-upload-pack";
+    let status = |authorization: Option<&str>, path: &str| {
+        let answered = ask(&up, "GET", path, authorization, None);
+        (answered.status, answered.challenge)
+    };
+    let challenge = Some("Basic realm=\"guildhall\"".to_owned());
+    assert_eq!(status(None, refs), (401, challenge.clone()));
+    assert_eq!(status(Some(&basic("wrong")), refs), (401, challenge));
+    assert_eq!(status(Some(&basic(&other)), refs), (404, None));
+    assert_eq!(
+        status(Some(&basic(&bench.owner_token())), refs),
+        (200, None)
+    );
+    let bare = "/api/repos/acme/site/tools";
+    let challenge = Some("Bearer realm=\"guildhall\"".to_owned());
+    assert_eq!(status(None, bare), (401, challenge));
+}
+
+#[test]
+fn roles_and_being_public_open_a_repository_for_reading_only() {
+    let bench = Bench::new();
+    let up = bench.place.up(&[]);
+    bench.add(&["--public"]);
+    assert_eq!(up.stop(), 0);
+    let (other, limited) = bench.other_people();
+    let up = bench.place.up(&[]);
+    let ask_as =
+        |token: &str, method: &str, path: &str| ask(&up, method, path, Some(&bearer(token)), None);
+    let show = ask_as(&other, "GET", "/api/repos/acme/site");
+    let shown = show.json()["result"].clone();
+    assert_eq!(
+        (shown["role"].as_str(), shown.get("origin")),
+        (Some("reader"), None),
+        "{shown}"
+    );
+    let log = "/api/repos/acme/site/tools/git_log";
+    assert_eq!(ask_as(&other, "POST", log).status, 200);
+    assert_eq!(ask_as(&limited, "POST", log).status, 404);
+    assert_eq!(ask(&up, "POST", log, None, None).status, 401);
+    let made = bench.place.run(&["connect", "claude", "--http"]);
+    assert_eq!(made.code, 0);
+    let agent = std::fs::read_to_string(bench.place.state().join("agents/claude.token")).unwrap();
+    for token in [other.as_str(), agent.trim()] {
+        for (method, path) in [
+            ("POST", "/api/repos"),
+            ("DELETE", "/api/repos/acme/site"),
+            ("POST", "/api/repos/acme/site/sync"),
+            ("POST", "/api/repos/acme/site/push"),
+            ("DELETE", "/api/repos/acme/gone"),
+        ] {
+            let answered = ask_as(token, method, path);
+            assert_eq!(answered.status, 403, "{method} {path} {}", answered.text);
+        }
+    }
+    let path = "/api/repos/acme/site/tools/role_grant";
+    let grant = |token: &str| {
+        let body = json!({ "username": OTHER, "role": "contributor" });
+        ask(&up, "POST", path, Some(&bearer(token)), Some(body)).status
+    };
+    assert_eq!((grant(agent.trim()), grant(&other)), (403, 403));
+    assert_eq!(grant(&bench.owner_token()), 200);
+    assert_eq!(up.stop(), 0);
+
+    bench.with_store(|store| async move {
+        let name = "acme/site".parse().unwrap();
+        store.set_public(act(OWNER), name, false).await.unwrap();
+    });
+    let up = bench.place.up(&[]);
+    let show = "/api/repos/acme/site";
+    let shown = ask(&up, "GET", show, Some(&bearer(&other)), None);
+    assert_eq!(shown.json()["result"]["role"], "contributor");
+}
+
+#[test]
+fn a_call_that_names_no_repository_finds_the_one_that_is_meant() {
+    let bench = Bench::new();
+    bench
+        .place
+        .write("WORKFLOW.md", "---\ntools:\n  git: {}\n---\n");
+    let _up = bench.place.up(&[]);
+    let log = || bench.place.run(&["call", "git_log"]);
+    let none = log();
+    assert!(
+        none.code == 1 && none.err.contains("There is no repository here"),
+        "{none:?}"
+    );
+    bench.add(&[]);
+    assert_eq!(log().json()["total"], 1);
+
+    let workspace = bench.place.workspace();
+    bench.git(&workspace, &["init", "-q", "-b", "main"]);
+    bench.git(&workspace, &["commit", "-q", "--allow-empty", "-m", "A"]);
+    bench.git(&workspace, &["commit", "-q", "--allow-empty", "-m", "B"]);
+    bench
+        .place
+        .run(&["repo", "add", "acme/third", "--path", "../origin"])
+        .ok();
+    let several = log();
+    assert!(
+        several.code == 1 && several.err.contains("acme/site, acme/third"),
+        "{several:?}"
+    );
+    bench
+        .place
+        .run(&["repo", "add", "acme/own", "--path", "."])
+        .ok();
+    assert_eq!(log().json()["total"], 2);
+    let named = bench.place.run(&["call", "git_log", "repo=acme/site"]);
+    assert_eq!(named.json()["total"], 1);
+}
+
+#[test]
+fn a_repository_has_an_mcp_door_of_its_own() {
+    let bench = Bench::new();
+    let up = bench.place.up(&[]);
+    bench.add(&[]);
+    let token = bearer(&bench.owner_token());
+    let rpc = |path: &str, method: &str, params: Value| {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        ask(&up, "POST", path, Some(&token), Some(body)).json()
+    };
+    let door = "/api/repos/acme/site/mcp";
+    let listed = rpc(door, "tools/list", json!({}))["result"]["tools"].to_string();
+    assert!(
+        listed.contains("\"git_log\"") && !listed.contains("local_query"),
+        "{listed}"
+    );
+    let call = |door: &str, arguments: Value| {
+        let params = json!({ "name": "git_log", "arguments": arguments });
+        rpc(door, "tools/call", params)["result"].clone()
+    };
+    let log = call(door, json!({}));
+    assert_eq!(log["structuredContent"]["total"], 1, "{log}");
+    assert_eq!(call(door, json!({ "repo": "acme/x" }))["isError"], true);
+    // What the settings mount is another matter.
+    assert_eq!(call("/mcp", json!({}))["isError"], true);
+}
