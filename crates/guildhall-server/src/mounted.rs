@@ -26,6 +26,11 @@ pub trait MountSource: Send + Sync {
     /// while nothing has changed.
     fn current(&self) -> Arc<Mounted>;
 
+    /// What was mounted at the last [`MountSource::current`]: for the steps of one request after its first.
+    fn latest(&self) -> Arc<Mounted> {
+        self.current()
+    }
+
     /// Rises each time another catalog is mounted.
     fn changes(&self) -> watch::Receiver<u64>;
 }

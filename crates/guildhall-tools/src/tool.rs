@@ -273,6 +273,40 @@ impl ToolBuilder {
         F: Fn(CallContext, A) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
     {
+        let function = Arc::new(function);
+        self.build::<A, R>(Arc::new(move |context, arguments| {
+            let function = Arc::clone(&function);
+            Box::pin(async move {
+                let result = function(context, typed(arguments)?).await?;
+                serde_json::to_value(result).map_err(ToolError::internal)
+            })
+        }))
+    }
+
+    /// As [`ToolBuilder::handler`], for a function whose result is JSON already: the schema is that of `R`, and the
+    /// object goes out as it is. For results of many rows, of which a copy would cost more than the call.
+    ///
+    /// # Panics
+    ///
+    /// As [`ToolBuilder::handler`].
+    pub fn object_handler<A, R, F, Fut>(self, function: F) -> Tool
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        R: JsonSchema,
+        F: Fn(CallContext, A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<JsonObject, ToolError>> + Send + 'static,
+    {
+        let function = Arc::new(function);
+        self.build::<A, R>(Arc::new(move |context, arguments| {
+            let function = Arc::clone(&function);
+            Box::pin(async move {
+                let result = function(context, typed(arguments)?).await?;
+                Ok(Value::Object(result))
+            })
+        }))
+    }
+
+    fn build<A: JsonSchema, R: JsonSchema>(self, handler: Handler) -> Tool {
         let mut input = schema::of_arguments::<A>();
         if self.bounded {
             let about = format!(
@@ -303,23 +337,6 @@ impl ToolBuilder {
         let input = Arc::new(input);
         let output = Arc::new(schema::of_result::<R>());
         let rules = Arc::new(ArgumentRules::compile(&input));
-        let function = Arc::new(function);
-        let handler: Handler = Arc::new(move |context, arguments| {
-            let function = Arc::clone(&function);
-            Box::pin(async move {
-                let arguments = serde_path_to_error::deserialize(Value::Object(arguments))
-                    // The schema was made from `A`, so this is a rule that the type has and the schema lacks.
-                    .map_err(|error| {
-                        ToolError::bad_arguments(format!(
-                            "'{}' does not fit: {}",
-                            error.path(),
-                            error.inner()
-                        ))
-                    })?;
-                let result = function(context, arguments).await?;
-                serde_json::to_value(result).map_err(ToolError::internal)
-            })
-        });
         Tool {
             name: self.name,
             title: self.title,
@@ -336,6 +353,18 @@ impl ToolBuilder {
             handler,
         }
     }
+}
+
+/// The arguments in the tool's own type.
+fn typed<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, ToolError> {
+    // The schema was made from `A`, so what fails here is a rule that the type has and the schema lacks.
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        ToolError::bad_arguments(format!(
+            "'{}' does not fit: {}",
+            error.path(),
+            error.inner()
+        ))
+    })
 }
 
 /// What a tool is told about the call it serves.

@@ -215,6 +215,10 @@ impl MountSource for LiveMounts {
         self.current.load_full()
     }
 
+    fn latest(&self) -> Arc<Mounted> {
+        self.current.load_full()
+    }
+
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }

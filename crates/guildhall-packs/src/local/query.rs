@@ -5,7 +5,7 @@ use guildhall_local::{Board, Entry, Snapshot};
 use guildhall_tools::{CallContext, JsonObject, Tool, ToolError, json_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::look_at;
 
@@ -60,6 +60,31 @@ struct Answer {
     next_offset: Option<usize>,
 }
 
+impl Answer {
+    /// The answer as it goes out; the rows move, they are not copied.
+    fn into_object(self) -> JsonObject {
+        let list =
+            |objects: Vec<JsonObject>| objects.into_iter().map(Value::Object).collect::<Value>();
+        let skipped = |file: Skipped| json!({ "id": file.id, "error": file.error });
+        let mut object = JsonObject::new();
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                object.insert(key.to_owned(), value);
+            }
+        };
+        put("rows", self.rows.map(list));
+        put("groups", self.groups.map(list));
+        put("total", Some(self.total.into()));
+        put(
+            "skipped",
+            Some(self.skipped.into_iter().map(skipped).collect()),
+        );
+        put("skipped_total", self.skipped_total.map(Value::from));
+        put("next_offset", self.next_offset.map(Value::from));
+        object
+    }
+}
+
 #[derive(JsonSchema, Serialize)]
 struct Skipped {
     id: String,
@@ -77,12 +102,12 @@ pub(super) fn tool(board: Board) -> Tool {
     .bounded()
     .sized_by_limit()
     .check(check)
-    .handler(move |context: CallContext, Query(arguments)| {
+    .object_handler::<_, Answer, _, _>(move |context: CallContext, Query(arguments)| {
         let board = board.clone();
         async move {
             let envelope = parse(&arguments)?;
             let budget = context.budget.bytes();
-            look_at(&board, move |board| Ok(answer(&envelope, &*board.snapshot()?, budget))).await
+            look_at(&board, move |board| Ok(answer(&envelope, &*board.snapshot()?, budget).into_object())).await
         }
     })
 }
@@ -168,17 +193,44 @@ fn run<'a>(
 }
 
 /// As many of `objects` as fit `room`, at least one: paging must end. One that alone is too large is cut by the pipeline.
+///
+/// Measuring a row costs as much as writing it, so it is done only where the rows might not fit.
 fn fill(objects: impl Iterator<Item = JsonObject>, mut room: usize) -> Vec<JsonObject> {
-    let mut shown = Vec::new();
-    for object in objects {
-        let size = json_len(&object) + 1;
-        if size > room && !shown.is_empty() {
-            break;
-        }
-        room = room.saturating_sub(size);
-        shown.push(object);
+    let mut objects: Vec<JsonObject> = objects.collect();
+    if objects.iter().map(object_at_most).sum::<usize>() <= room {
+        return objects;
     }
-    shown
+    let fitting = objects
+        .iter()
+        .take_while(|object| {
+            let size = json_len(object) + 1;
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        })
+        .count();
+    objects.truncate(fitting.max(1));
+    objects
+}
+
+/// More bytes than `object` can take as JSON, with the comma behind it.
+fn object_at_most(object: &JsonObject) -> usize {
+    let entries = object.iter();
+    entries
+        .map(|(key, value)| key.len() * 6 + 4 + at_most(value))
+        .sum::<usize>()
+        + 3
+}
+
+fn at_most(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 32,
+        // Escaping makes a byte six at the most.
+        Value::String(text) => text.len() * 6 + 2,
+        Value::Array(items) => items.iter().map(|item| at_most(item) + 1).sum::<usize>() + 2,
+        Value::Object(object) => object_at_most(object),
+    }
 }
 
 /// Puts as much of the board's skipped files into `answer` as fits `room`, and says how large that is.

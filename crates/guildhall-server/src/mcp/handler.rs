@@ -60,7 +60,7 @@ impl McpHandler {
             .map(|repo| repo.0.clone());
         let mounted = match (&repo, self.app.repos()) {
             (Some(_), Ok(host)) => host.tools(),
-            _ => self.app.parts.mounts.current(),
+            _ => self.app.parts.mounts.latest(),
         };
         let part = mounted
             .part(&selection)
@@ -146,7 +146,7 @@ impl ServerHandler for McpHandler {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let mounted = self.app.parts.mounts.current();
+        let mounted = self.app.parts.mounts.latest();
         let of_repos = self.app.repos().ok().map(|host| host.tools());
         [Some(mounted), of_repos]
             .into_iter()
