@@ -18,7 +18,6 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use sha2::{Digest as _, Sha256};
 
 use crate::api::login::admit;
-use crate::api::refused;
 use crate::auth::SESSION_LIVES;
 use crate::serve::Peer;
 use crate::state::App;
@@ -46,7 +45,7 @@ impl Visitor {
     async fn of(app: &App, headers: &HeaderMap) -> Result<Self, ToolError> {
         let secret = cookie(headers, SESSION);
         let person = match &secret {
-            Some(secret) => app.parts.directory.session(secret).await.map_err(refused)?,
+            Some(secret) => app.parts.directory.session(secret).await?,
             None => None,
         };
         let kept = cookie(headers, FORM);
@@ -107,7 +106,7 @@ async fn view(app: &App, visitor: &Visitor, code: &str) -> Result<Response, Tool
         return Ok(visitor.page(app, &View::AskCode { problem: None }));
     }
     let waiting = app.parts.directory.waiting_login(code).await;
-    Ok(match waiting.map_err(refused)? {
+    Ok(match waiting? {
         Some(login) => visitor.page(
             app,
             &View::Decide {
@@ -164,7 +163,13 @@ async fn sign_in(
     secret: &str,
     code: &str,
 ) -> Result<Response, ToolError> {
-    let problem = match app.parts.directory.sign_in(secret).await.map_err(refused) {
+    let problem = match app
+        .parts
+        .directory
+        .sign_in(secret)
+        .await
+        .map_err(ToolError::from)
+    {
         Ok(Some(session)) => {
             let mut response = see(code);
             keep(
@@ -195,7 +200,7 @@ async fn decide(
         return view(app, visitor, code).await;
     };
     let decided = app.parts.directory.decide_login(person, code, approve);
-    match decided.await.map_err(refused) {
+    match decided.await.map_err(ToolError::from) {
         Ok(login) => Ok(visitor.page(
             app,
             &View::Decided {
@@ -211,7 +216,7 @@ async fn decide(
 async fn sign_out(app: &App, visitor: &Visitor) -> Result<Response, ToolError> {
     if let Some((person, session)) = &visitor.person {
         let revoked = app.parts.directory.revoke(person, session).await;
-        revoked.map_err(refused)?;
+        revoked?;
     }
     let mut response = see("");
     keep(&mut response, SESSION, "", Some(0));

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use guildhall_core::{Refusal, Refuse};
+
 /// What the store gives back.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why something was not done. Nothing of it was: a refused or failed change leaves nothing behind.
 ///
-/// The variants up to [`Error::Invalid`] are answers the caller can act on; the ones after it are states of the database
+/// The variants up to [`Error::TooMany`] are answers the caller can act on; the ones after it are states of the database
 /// that pass or that an operator ends; [`Error::Fault`] is a mistake of ours.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -49,6 +51,9 @@ pub enum Error {
     /// An argument is outside what is allowed.
     #[error("{0}")]
     Invalid(String),
+    /// The principal has as many as one may have.
+    #[error("{0}")]
+    TooMany(String),
     /// Others hold what this needs; trying again will do.
     #[error("The database is busy")]
     Busy,
@@ -126,6 +131,19 @@ impl Error {
     /// Whether the same call may go through a moment later.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Busy | Self::Unavailable(_) | Self::Uncertain(_))
+    }
+}
+
+impl Refuse for Error {
+    fn refusal(&self) -> Refusal {
+        match self {
+            Self::Taken { .. } | Self::Moved { .. } | Self::KeyReused { .. } => Refusal::Conflict,
+            Self::Missing { .. } => Refusal::Missing,
+            Self::NotAllowed(_) => Refusal::NotAllowed,
+            Self::Invalid(_) => Refusal::Invalid,
+            Self::TooMany(_) => Refusal::TooMany,
+            _ => Refusal::Fault,
+        }
     }
 }
 

@@ -38,6 +38,6 @@ pub use hints::Waiter;
 pub use logins::{Login, Logins, NewLogin, Redeemed};
 pub use principals::{Account, Principals};
 pub use repos::{NewRepo, Repo, Repos};
-pub use roles::{Grant, LaneRole, OWN_LANE, RepoRole, Role, Roles, Standing};
+pub use roles::{Grant, OWN_LANE, Role, Roles, Standing};
 pub use store::{Answer, Store};
 pub use tokens::{Bearer, LAST_USE_WITHIN, NewToken, TokenInfo, Tokens};

@@ -1,7 +1,6 @@
 //! The repositories the server hosts.
 
-use guildhall_core::Principal;
-use guildhall_core::RepoName;
+use guildhall_core::{Principal, RepoName, RepoRole};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -9,7 +8,7 @@ use serde_json::json;
 use crate::act::Act;
 use crate::error::{Error, Result};
 use crate::events::{About, NewEvent, Stream};
-use crate::roles::{self, RepoRole};
+use crate::roles;
 use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::{Row, args};
@@ -261,9 +260,7 @@ fn read(mut row: Row) -> Result<Repo> {
     })
 }
 
-impl RepoRole {
-    /// What anybody has on a repo by its being public.
-    pub(crate) fn of_public(repo: &Repo) -> Option<Self> {
-        repo.public.then_some(Self::Reader)
-    }
+/// What anybody has on a repo by its being public.
+pub(crate) fn role_of_anybody(repo: &Repo) -> Option<RepoRole> {
+    repo.public.then_some(RepoRole::Reader)
 }

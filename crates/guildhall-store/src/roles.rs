@@ -1,9 +1,8 @@
 //! Who may do what on a repo and on a lane. Roles belong to people; an agent has its user's.
 
-use std::fmt;
 use std::str::FromStr;
 
-use guildhall_core::{Principal, RepoName};
+use guildhall_core::{LaneRole, Principal, RepoName, RepoRole};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -18,30 +17,6 @@ use crate::{Store, principals};
 
 /// The lane that every repo has; its coordinators and maintainers are the repo's owners and maintainers.
 pub const OWN_LANE: &str = "_repo";
-
-/// A role on a repo. A higher one holds what the lower ones hold.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RepoRole {
-    /// May read.
-    Reader,
-    /// May propose lanes, post asks and work.
-    Contributor,
-    /// May review, and coordinates `_repo`.
-    Maintainer,
-    /// May grant roles, in person.
-    Owner,
-}
-
-/// A role on a lane.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LaneRole {
-    /// Submits changesets and closes the lane.
-    Coordinator,
-    /// Reviews changesets.
-    Maintainer,
-}
 
 /// A role, with what it is on.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -269,7 +244,7 @@ pub(crate) async fn standing(
         return Ok(Standing::default());
     };
     let mut standing = Standing {
-        repo: RepoRole::of_public(&hosted),
+        repo: repos::role_of_anybody(&hosted),
         ..Standing::default()
     };
     let Some(principal) = principal else {
@@ -324,7 +299,7 @@ fn read(mut row: Row) -> Result<Grant> {
     })
 }
 
-fn parse<T: FromStr<Err = Error>>(role: &str) -> Result<T> {
+fn parse<T: FromStr>(role: &str) -> Result<T> {
     role.parse()
         .map_err(|_| Error::fault(format!("`{role}` is kept as a role")))
 }
@@ -338,41 +313,3 @@ impl Role {
         }
     }
 }
-
-/// The names of roles, each in one place.
-macro_rules! names {
-    ($type:ty, $what:literal: $($name:literal $role:ident),* $(,)?) => {
-        impl $type {
-            /// The role's name, as it is written and kept.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$role => $name),*
-                }
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = Error;
-
-            fn from_str(name: &str) -> Result<Self> {
-                match name {
-                    $($name => Ok(Self::$role),)*
-                    _ => Err(Error::Invalid(format!(
-                        "`{name}` is not a role on a {}: expected {}",
-                        $what,
-                        [$(concat!("`", $name, "`")),*].join(", ")
-                    ))),
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-    };
-}
-
-names!(RepoRole, "repo": "owner" Owner, "maintainer" Maintainer, "contributor" Contributor, "reader" Reader);
-names!(LaneRole, "lane": "coordinator" Coordinator, "maintainer" Maintainer);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use guildhall_core::Principal;
 
-use crate::RepoRole;
+use guildhall_core::RepoRole;
 
 /// The agent as whom a person's token acts at an agents' door.
 const UNNAMED: &str = "unnamed";

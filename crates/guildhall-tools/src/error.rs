@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use guildhall_core::{Refusal, Refuse};
 use serde_json::{Map, Value, json};
 
 /// The kinds of failure, each with one HTTP status and one stable code that clients may match on.
@@ -178,9 +179,55 @@ impl ToolError {
     }
 }
 
+impl<E: Refuse> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let kind = match error.refusal() {
+            Refusal::Invalid => ErrorKind::BadArguments,
+            Refusal::NotAllowed => ErrorKind::Forbidden,
+            Refusal::Missing => ErrorKind::NotFound,
+            Refusal::Conflict => ErrorKind::Conflict,
+            Refusal::TooMany => ErrorKind::RateLimited,
+            Refusal::Fault => return Self::internal(format!("{error:?}")),
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("The lane is closed")]
+    struct Closed(Refusal);
+
+    impl Refuse for Closed {
+        fn refusal(&self) -> Refusal {
+            self.0
+        }
+    }
+
+    #[test]
+    fn what_a_part_below_refuses_has_its_status_and_words_unless_it_is_a_fault() {
+        for (refusal, status) in [
+            (Refusal::Invalid, 400),
+            (Refusal::NotAllowed, 403),
+            (Refusal::Missing, 404),
+            (Refusal::Conflict, 409),
+            (Refusal::TooMany, 429),
+        ] {
+            let error = ToolError::from(Closed(refusal));
+            assert_eq!(
+                (error.kind.status(), error.message.as_str()),
+                (status, "The lane is closed")
+            );
+        }
+        let error = ToolError::from(Closed(Refusal::Fault));
+        assert_eq!(
+            (error.kind.status(), error.message.as_str()),
+            (500, "Internal error")
+        );
+    }
 
     #[test]
     fn every_kind_has_a_status_and_a_code_of_its_own() {

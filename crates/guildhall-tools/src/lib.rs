@@ -30,5 +30,5 @@ pub use catalog::{Catalog, FailureShape, MountError, Pack, Selection, SelectionE
 pub use cursor::{CursorKey, Cursors};
 pub use error::{ErrorKind, ToolError};
 pub use pipeline::{Answer, Call, Door, Failure, Pipeline, PipelineParts};
-pub use repo::{RepoAccess, RepoResolver, RepoRole, WantedRepo};
+pub use repo::{RepoAccess, RepoResolver, WantedRepo};
 pub use tool::{Annotations, CallContext, Check, JsonObject, Progress, Tool, ToolBuilder};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use guildhall_core::{Clock, Ids};
+use guildhall_core::{Clock, Ids, RepoRole};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use crate::catalog::FailureShape;
 use crate::idempotency::{Begun, Idempotency};
 use crate::{
     Budget, CallContext, Caller, Catalog, CursorKey, Cursors, ErrorKind, JsonObject, Progress,
-    RepoAccess, RepoResolver, RepoRole, Tool, ToolError, WantedRepo, bound,
+    RepoAccess, RepoResolver, Tool, ToolError, WantedRepo, bound,
 };
 
 /// Which way a call came in.
@@ -252,12 +252,12 @@ impl Pipeline {
             .map_or(WantedRepo::Implied, WantedRepo::Named);
         let repo = repos.resolve(caller, wanted).await?;
         // What goes on is which repository it was found to be: cursors and idempotency keys belong to that one.
-        arguments.insert("repo".to_owned(), repo.full_name().into());
+        arguments.insert("repo".to_owned(), repo.name.as_str().into());
         if repo.role < least {
             return Err(ToolError::forbidden(format!(
                 "{} needs the role {least} in {}, and `{}` is {} there",
                 tool.name(),
-                repo.full_name(),
+                repo.name,
                 caller.principal,
                 repo.role
             )));

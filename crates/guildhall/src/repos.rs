@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::Context as _;
 use futures::future::BoxFuture;
-use guildhall_core::{Clock, Principal, RepoName};
+use guildhall_core::{Clock, Principal, RepoName, RepoRole};
 use guildhall_git::{Environment, Git, GitError, Hosted, Hosting, Repository, Source, Standing};
 use guildhall_packs::git::Repositories;
 use guildhall_packs::roles::Granting;
 use guildhall_server::{Apart, Mounted, NewRepo, Origin, PackStream, RepoHost, RepoView};
 use guildhall_store::{self as store, Act, Repos as _, Roles as _, Store};
 use guildhall_tools::{
-    Caller, Catalog, ErrorKind, MountError, RepoAccess, RepoResolver, RepoRole, ToolError,
-    WantedRepo,
+    Caller, Catalog, ErrorKind, MountError, RepoAccess, RepoResolver, ToolError, WantedRepo,
 };
 
 /// Most names that a refusal lists.
@@ -91,7 +90,7 @@ impl OpenRepos {
 
 impl Repositories for OpenRepos {
     fn open(&self, repo: &RepoAccess) -> Result<Arc<Repository>, ToolError> {
-        let name = name_of(repo)?;
+        let name = repo.name.clone();
         let opened = self.opened(&name);
         let opened = opened.map_err(|error| ToolError::internal(format!("{error:?}")))?;
         Ok(opened.repository)
@@ -185,21 +184,12 @@ impl HostedRepos {
         }
         let user = Principal::user(caller.principal.user_address()).map_err(ToolError::internal)?;
         let standing = self.0.store.standing(Some(user), name.clone(), None).await;
-        Ok(standing
-            .map_err(|error| store_refusal(&error))?
-            .repo
-            .map(role_of))
+        Ok(standing?.repo)
     }
 
     async fn visible(&self, caller: &Caller) -> Result<Vec<(store::Repo, RepoRole)>, ToolError> {
         let mut visible = Vec::new();
-        for repo in self
-            .0
-            .store
-            .repos()
-            .await
-            .map_err(|error| store_refusal(&error))?
-        {
+        for repo in self.0.store.repos().await? {
             if let Some(role) = self.role(caller, &repo.name).await? {
                 visible.push((repo, role));
             }
@@ -260,14 +250,9 @@ impl HostedRepos {
         repo: &RepoAccess,
         standing: Option<Standing>,
     ) -> Result<RepoView, ToolError> {
-        let name = name_of(repo)?;
-        let kept = self
-            .0
-            .store
-            .repo(name)
-            .await
-            .map_err(|error| store_refusal(&error))?;
-        let kept = kept.ok_or_else(|| unknown(&repo.full_name()))?;
+        let name = repo.name.clone();
+        let kept = self.0.store.repo(name).await?;
+        let kept = kept.ok_or_else(|| unknown(repo.name.as_str()))?;
         let standing = match standing {
             Some(standing) => standing,
             None => {
@@ -299,8 +284,7 @@ impl HostedRepos {
 
     async fn kept(&self, name: &RepoName) -> Result<store::Repo, ToolError> {
         let kept = self.0.store.repo(name.clone()).await;
-        kept.map_err(|error| store_refusal(&error))?
-            .ok_or_else(|| unknown(name.as_str()))
+        kept?.ok_or_else(|| unknown(name.as_str()))
     }
 
     async fn added(self, by: Principal, new: NewRepo) -> Result<RepoView, ToolError> {
@@ -310,12 +294,7 @@ impl HostedRepos {
             public,
         } = new;
         let _turn = self.turn(&name).await;
-        let known = self
-            .0
-            .store
-            .repos()
-            .await
-            .map_err(|error| store_refusal(&error))?;
+        let known = self.0.store.repos().await?;
         if let Some(taken) = known
             .iter()
             .find(|repo| repo.name.as_str().eq_ignore_ascii_case(name.as_str()))
@@ -346,7 +325,7 @@ impl HostedRepos {
         if let Err(error) = self.0.store.add_repo(self.act(by.clone()), row).await {
             let unused = name.clone();
             self.blocking(move |open| open.remove(&unused)).await?;
-            return Err(store_refusal(&error));
+            return Err(error.into());
         }
         self.view_of_operator(by, &name, standing).await
     }
@@ -378,7 +357,7 @@ impl HostedRepos {
         // What the store says holds; the branch follows.
         let act = self.act(by.clone());
         let moved = self.0.store.move_head(act, name.clone(), kept.head, to);
-        let moved = moved.await.map_err(|error| store_refusal(&error))?;
+        let moved = moved.await?;
         let standing = self
             .blocking(move |_| {
                 settle(&hosted, &moved)?;
@@ -405,7 +384,7 @@ impl HostedRepos {
         let _turn = self.turn(&name).await;
         let act = self.act(by);
         let removed = self.0.store.remove_repo(act, name.clone()).await;
-        removed.map_err(|error| store_refusal(&error))?;
+        removed?;
         self.blocking(move |open| open.remove(&name)).await
     }
 }
@@ -478,7 +457,7 @@ impl RepoHost for HostedRepos {
         protocol: Option<String>,
     ) -> BoxFuture<'a, Result<Vec<u8>, ToolError>> {
         Box::pin(async move {
-            let name = name_of(repo)?;
+            let name = repo.name.clone();
             self.blocking(move |open| {
                 open.opened(&name)?
                     .hosted
@@ -495,7 +474,7 @@ impl RepoHost for HostedRepos {
         request: Vec<u8>,
     ) -> BoxFuture<'a, Result<PackStream, ToolError>> {
         Box::pin(async move {
-            let name = name_of(repo)?;
+            let name = repo.name.clone();
             let hosted = self
                 .blocking(move |open| Ok(open.opened(&name)?.hosted))
                 .await?;
@@ -540,24 +519,10 @@ fn is_own(around: Option<&Path>, origin: Option<&str>) -> bool {
     Path::new(origin) == around || Path::new(origin) == around.join(".git")
 }
 
-fn name_of(repo: &RepoAccess) -> Result<RepoName, ToolError> {
-    repo.full_name().parse().map_err(ToolError::internal)
-}
-
 fn access(name: &RepoName, role: RepoRole) -> RepoAccess {
     RepoAccess {
-        owner: name.owner().to_owned(),
-        name: name.name().to_owned(),
+        name: name.clone(),
         role,
-    }
-}
-
-fn role_of(role: store::RepoRole) -> RepoRole {
-    match role {
-        store::RepoRole::Reader => RepoRole::Reader,
-        store::RepoRole::Contributor => RepoRole::Contributor,
-        store::RepoRole::Maintainer => RepoRole::Maintainer,
-        store::RepoRole::Owner => RepoRole::Owner,
     }
 }
 
@@ -565,7 +530,7 @@ fn listed(repo: store::Repo, role: RepoRole, to_operator: bool) -> RepoView {
     RepoView {
         repo: repo.name,
         public: repo.public,
-        role: role.as_str(),
+        role: role.name(),
         default_branch: repo.default_branch,
         head: repo.head,
         origin: repo.origin.filter(|_| to_operator),
@@ -609,18 +574,5 @@ fn refusal(error: &GitError) -> ToolError {
         }
         error if error.is_callers_fault() => ToolError::bad_arguments(error.to_string()),
         error => ToolError::internal(format!("{error:?}")),
-    }
-}
-
-fn store_refusal(error: &store::Error) -> ToolError {
-    use store::Error;
-    match error {
-        Error::Taken { .. } | Error::Moved { .. } | Error::KeyReused { .. } => {
-            ToolError::conflict(error.to_string())
-        }
-        Error::Missing { .. } => ToolError::not_found(error.to_string()),
-        Error::NotAllowed(_) => ToolError::forbidden(error.to_string()),
-        Error::Invalid(_) => ToolError::bad_arguments(error.to_string()),
-        _ => ToolError::internal(format!("{error:?}")),
     }
 }

@@ -12,9 +12,10 @@ mod tree;
 
 use std::sync::Arc;
 
+use guildhall_core::RepoRole;
 use guildhall_git::{GitError, Repository};
 use guildhall_tools::{
-    CallContext, ErrorKind, Pack, RepoAccess, RepoRole, Scope, ToolBuilder, ToolError, json_len,
+    CallContext, ErrorKind, Pack, RepoAccess, Scope, ToolBuilder, ToolError, json_len,
 };
 use serde::Serialize;
 

@@ -24,8 +24,7 @@ impl RepoResolver for One {
     ) -> futures::future::BoxFuture<'a, Result<RepoAccess, ToolError>> {
         let known = matches!(wanted, WantedRepo::Implied | WantedRepo::Named("acme/site"));
         let access = RepoAccess {
-            owner: "acme".to_owned(),
-            name: "site".to_owned(),
+            name: "acme/site".parse().unwrap(),
             role: RepoRole::Reader,
         };
         let found = if known {

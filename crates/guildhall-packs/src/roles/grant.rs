@@ -4,7 +4,7 @@ use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Granted, Granting, act, name, refusal, role, user};
+use super::{Granted, Granting, act, role, user};
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -35,9 +35,9 @@ pub(super) fn tool(granting: Granting) -> Tool {
         async move {
             let role = role(&arguments.role, arguments.lane_id)?;
             let user = user(&arguments.username)?;
-            let repo = name(context.repo()?)?;
+            let repo = context.repo()?.name.clone();
             let granted = granting.roles.grant(act(&context, &granting.clock), repo, user, role).await;
-            let grant = granted.map_err(|error| refusal(&error))?.into();
+            let grant = granted?.into();
             Ok::<_, ToolError>(Given { grant })
         }
     })

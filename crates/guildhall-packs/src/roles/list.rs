@@ -1,10 +1,11 @@
 //! `role_list`: who has which role.
 
-use guildhall_tools::{CallContext, RepoRole, Scope, Tool, ToolError};
+use guildhall_core::RepoRole;
+use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Granted, Granting, name, refusal};
+use super::{Granted, Granting};
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {}
@@ -26,8 +27,8 @@ pub(super) fn tool(granting: Granting) -> Tool {
     .handler(move |context: CallContext, Arguments {}| {
         let granting = granting.clone();
         async move {
-            let grants = granting.roles.grants(name(context.repo()?)?).await;
-            let grants = grants.map_err(|error| refusal(&error))?;
+            let grants = granting.roles.grants(context.repo()?.name.clone()).await;
+            let grants = grants?;
             Ok::<_, ToolError>(Listed { grants: grants.into_iter().map(Granted::from).collect() })
         }
     })

@@ -9,9 +9,9 @@ mod revoke;
 
 use std::sync::Arc;
 
-use guildhall_core::{Clock, Principal, RepoName};
-use guildhall_store::{Act, Error, Grant, LaneRole, RepoRole, Role, Roles};
-use guildhall_tools::{CallContext, ErrorKind, Pack, RepoAccess, ToolError};
+use guildhall_core::{Clock, LaneRole, Principal, RepoRole};
+use guildhall_store::{Act, Grant, Role, Roles};
+use guildhall_tools::{CallContext, Pack, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -96,25 +96,9 @@ fn user(username: &str) -> Result<Principal, ToolError> {
     })
 }
 
-fn name(repo: &RepoAccess) -> Result<RepoName, ToolError> {
-    repo.full_name().parse().map_err(ToolError::internal)
-}
-
 /// The caller, now.
 fn act(context: &CallContext, clock: &Arc<dyn Clock>) -> Act {
     Act::new(context.caller.principal.clone(), clock.now())
-}
-
-/// What the store says, in the pipeline's kinds.
-fn refusal(error: &Error) -> ToolError {
-    let kind = match error {
-        Error::Taken { .. } | Error::Moved { .. } | Error::KeyReused { .. } => ErrorKind::Conflict,
-        Error::Missing { .. } => ErrorKind::NotFound,
-        Error::NotAllowed(_) => ErrorKind::Forbidden,
-        Error::Invalid(_) => ErrorKind::BadArguments,
-        error => return ToolError::internal(format!("{error:?}")),
-    };
-    ToolError::new(kind, error.to_string())
 }
 
 #[cfg(test)]

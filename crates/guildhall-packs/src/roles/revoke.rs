@@ -4,7 +4,7 @@ use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Granting, act, name, refusal, role, user};
+use super::{Granting, act, role, user};
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -34,12 +34,12 @@ pub(super) fn tool(granting: Granting) -> Tool {
         async move {
             let role = role(&arguments.role, arguments.lane_id)?;
             let user = user(&arguments.username)?;
-            let repo = name(context.repo()?)?;
+            let repo = context.repo()?.name.clone();
             let withdrawn = granting
                 .roles
                 .withdraw(act(&context, &granting.clock), repo, user, role)
                 .await;
-            withdrawn.map_err(|error| refusal(&error))?;
+            withdrawn?;
             Ok::<_, ToolError>(Revoked { ok: true })
         }
     })

@@ -1,6 +1,6 @@
-use guildhall_core::SystemClock;
+use guildhall_core::{RepoName, SystemClock};
 use guildhall_store::{NewRepo, Principals as _, Repos as _, Store};
-use guildhall_tools::{Answer, Caller, Door, RepoResolver, RepoRole as Standing, WantedRepo};
+use guildhall_tools::{Answer, Caller, Door, ErrorKind, RepoAccess, RepoResolver, WantedRepo};
 use serde_json::{Value, json};
 
 use super::*;
@@ -19,24 +19,15 @@ impl RepoResolver for One {
         _: WantedRepo<'a>,
     ) -> futures::future::BoxFuture<'a, Result<RepoAccess, ToolError>> {
         Box::pin(async move {
-            let repo = "acme/site".parse().unwrap();
+            let repo: RepoName = "acme/site".parse().unwrap();
             let standing = self
                 .0
-                .standing(Some(caller.principal.clone()), repo, None)
+                .standing(Some(caller.principal.clone()), repo.clone(), None)
                 .await
                 .unwrap();
-            let role = match standing.repo {
-                Some(RepoRole::Owner) => Standing::Owner,
-                Some(RepoRole::Maintainer) => Standing::Maintainer,
-                Some(RepoRole::Contributor) => Standing::Contributor,
-                Some(RepoRole::Reader) => Standing::Reader,
-                None => return Err(ToolError::not_found("There is no repository `acme/site`")),
-            };
-            Ok(RepoAccess {
-                owner: "acme".to_owned(),
-                name: "site".to_owned(),
-                role,
-            })
+            let role = standing.repo;
+            let role = role.ok_or_else(|| ToolError::not_found("There is no such repository"))?;
+            Ok(RepoAccess { name: repo, role })
         })
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tokens::Limits;
-use super::{Outcome, body_of, needs_person, refused, refused_about, respond};
+use super::{Outcome, body_of, needs_person, refused_about, respond};
 use crate::auth::AuthError;
 use crate::state::App;
 
@@ -74,16 +74,10 @@ pub(crate) async fn list(
 async fn listed(app: &App, caller: &Caller) -> Outcome {
     needs_person(caller, WHAT)?;
     let store = app.parts.directory.store();
-    let agents = store
-        .agents(caller.principal.clone())
-        .await
-        .map_err(refused)?;
+    let agents = store.agents(caller.principal.clone()).await?;
     let mut rows = Vec::with_capacity(agents.len());
     for agent in agents {
-        let tokens = store
-            .tokens_of(agent.principal.clone())
-            .await
-            .map_err(refused)?;
+        let tokens = store.tokens_of(agent.principal.clone()).await?;
         let now = app.parts.clock.now();
         let good = tokens.iter().filter(|token| {
             token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end)
@@ -147,7 +141,7 @@ async fn revoked(app: &App, caller: &Caller, name: &str) -> Outcome {
     needs_person(caller, WHAT)?;
     let agent = named(caller, name)?;
     let disabled = app.parts.directory.disable(&caller.principal, agent).await;
-    Ok(account(&disabled.map_err(refused)?))
+    Ok(account(&disabled?))
 }
 
 fn named(caller: &Caller, name: &str) -> Result<guildhall_core::Principal, ToolError> {

@@ -10,7 +10,7 @@ use guildhall_tools::{ErrorKind, ToolError};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Outcome, body_of, refused, respond};
+use super::{Outcome, body_of, respond};
 use crate::auth::{self, DEVICE_LIVES, Throttle};
 use crate::serve::Peer;
 use crate::state::App;
@@ -64,12 +64,7 @@ pub(crate) async fn begin(
 async fn begun(app: &App, peer: Option<Peer>, body: Body) -> Outcome {
     admit(app, &app.sign_ins, peer)?;
     let device: Device = body_of(app, body, "{ \"client\": \"<who asks>\" }").await?;
-    let begun = app
-        .parts
-        .directory
-        .begin_login(&device.client)
-        .await
-        .map_err(refused)?;
+    let begun = app.parts.directory.begin_login(&device.client).await?;
     Ok(json!({
         "device_code": begun.device_code,
         "user_code": begun.typed_code,
@@ -91,12 +86,7 @@ pub(crate) async fn finish(
 async fn finished(app: &App, peer: Option<Peer>, body: Body) -> Outcome {
     admit(app, &app.login_polls, peer)?;
     let asked: Asked = body_of(app, body, "{ \"device_code\": \"<code>\" }").await?;
-    let outcome = app
-        .parts
-        .directory
-        .finish_login(&asked.device_code)
-        .await
-        .map_err(refused)?;
+    let outcome = app.parts.directory.finish_login(&asked.device_code).await?;
     match outcome {
         auth::Outcome::Waiting => Ok(json!({ "status": "waiting" })),
         auth::Outcome::Denied => Err(ToolError::forbidden("The login was refused")),

@@ -67,20 +67,7 @@ pub(crate) fn needs_person(caller: &Caller, what: &str) -> Result<(), ToolError>
     Ok(())
 }
 
-/// What the store refused, as the plain HTTP door says it. What the database itself failed at is a fault of ours.
-pub(crate) fn refused(error: Error) -> ToolError {
-    match error {
-        Error::Taken { .. } | Error::Moved { .. } | Error::KeyReused { .. } => {
-            ToolError::conflict(error.to_string())
-        }
-        Error::Missing { .. } => ToolError::not_found(error.to_string()),
-        Error::NotAllowed(message) => ToolError::forbidden(message),
-        Error::Invalid(message) => ToolError::bad_arguments(message),
-        error => ToolError::internal(format!("{error:?}")),
-    }
-}
-
-/// The same about the account `principal`: a disabled one is said to be so, a name that is taken comes with the `hint`.
+/// What the store refused about the account `principal`: a disabled one is said to be so, a name that is taken comes with the `hint`.
 pub(crate) async fn refused_about(
     app: &App,
     principal: &Principal,
@@ -97,7 +84,7 @@ pub(crate) async fn refused_about(
                 .hint("Names are not given out again: choose another.");
         }
     }
-    let error = refused(error);
+    let error = ToolError::from(error);
     match hint {
         Some(hint) if is_taken => error.hint(hint),
         _ => error,
@@ -132,32 +119,6 @@ mod tests {
         for caller in limited {
             let refused = needs_person(&caller, "manage tokens").unwrap_err();
             assert_eq!(refused.kind, ErrorKind::Forbidden);
-        }
-    }
-
-    #[test]
-    fn what_the_store_refuses_has_its_status() {
-        let name = || "x".to_owned();
-        for (error, status) in [
-            (
-                Error::Taken {
-                    what: "user",
-                    name: name(),
-                },
-                409,
-            ),
-            (
-                Error::Missing {
-                    what: "token",
-                    name: name(),
-                },
-                404,
-            ),
-            (Error::NotAllowed("No".to_owned()), 403),
-            (Error::Invalid("No".to_owned()), 400),
-            (Error::Busy, 500),
-        ] {
-            assert_eq!(refused(error).kind.status(), status);
         }
     }
 }

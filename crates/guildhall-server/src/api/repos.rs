@@ -178,7 +178,7 @@ async fn change(
 ) -> Result<(Principal, RepoName), ToolError> {
     let by = operator(caller.clone())?;
     let repo = find(app, &caller, owner, repo).await?;
-    let name = repo.full_name().parse().map_err(ToolError::internal)?;
+    let name = repo.name;
     Ok((by, name))
 }
 

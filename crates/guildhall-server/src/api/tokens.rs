@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Outcome, body_of, needs_person, refused, refused_about, respond};
+use super::{Outcome, body_of, needs_person, refused_about, respond};
 use crate::auth::TokenLimits;
 use crate::state::App;
 
@@ -128,14 +128,11 @@ pub(crate) async fn list(
 async fn listed(app: &App, caller: &Caller) -> Outcome {
     needs_person(caller, WHAT)?;
     let store = app.parts.directory.store();
-    let agents = store
-        .agents(caller.principal.clone())
-        .await
-        .map_err(refused)?;
+    let agents = store.agents(caller.principal.clone()).await?;
     let mut tokens = Vec::new();
     let holders = agents.into_iter().map(|agent| agent.principal);
     for holder in std::iter::once(caller.principal.clone()).chain(holders) {
-        let its = store.tokens_of(holder).await.map_err(refused)?;
+        let its = store.tokens_of(holder).await?;
         tokens.extend(its.iter().map(described));
     }
     Ok(json!({ "tokens": tokens }))
@@ -153,7 +150,7 @@ pub(crate) async fn revoke(
 async fn revoked(app: &App, caller: &Caller, id: &str) -> Outcome {
     needs_person(caller, WHAT)?;
     let revoked = app.parts.directory.revoke(&caller.principal, id).await;
-    Ok(described(&revoked.map_err(refused)?))
+    Ok(described(&revoked?))
 }
 
 /// What is told of a token: everything but the token.

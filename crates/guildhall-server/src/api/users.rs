@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::agents::account;
-use super::{Outcome, body_of, needs_person, refused, refused_about, respond};
+use super::{Outcome, body_of, needs_person, refused_about, respond};
 use crate::auth::TokenLimits;
 use crate::state::App;
 
@@ -50,7 +50,7 @@ pub(crate) async fn list(
 
 async fn listed(app: &App, caller: &Caller) -> Outcome {
     needs_operator(caller)?;
-    let users = app.parts.directory.store().users().await.map_err(refused)?;
+    let users = app.parts.directory.store().users().await?;
     Ok(json!({ "users": users.iter().map(account).collect::<Vec<_>>() }))
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn disable(
         needs_operator(&caller)?;
         let user = person(&username)?;
         let disabled = app.parts.directory.disable(&caller.principal, user).await;
-        Ok(account(&disabled.map_err(refused)?))
+        Ok(account(&disabled?))
     };
     respond(done.await)
 }

@@ -166,7 +166,7 @@ impl ServerHandler for McpHandler {
     ) -> Result<CallToolResponse, ErrorData> {
         let Asked { caller, part, repo } = self.asked(&context.extensions)?;
         let catalog: &Catalog = part.catalog();
-        let repo = repo.map(|repo| repo.full_name());
+        let repo = repo.map(|repo| String::from(repo.name));
         if request.name.trim().is_empty() {
             return Err(ErrorData::invalid_params(
                 "Invalid params: `name` must name a tool",

@@ -24,7 +24,7 @@ async fn a_node_goes_on_after_it_lost_every_connection() {
                  WHERE datname = current_database() AND pid <> pg_backend_pid()",
             )
             .await;
-        assert!(ended >= 2, "{ended} connections were there to end");
+        assert!(ended >= 1, "There was no connection to end");
         if round == 0 {
             add_repo(&store, "acme/web", false).await;
         } else {

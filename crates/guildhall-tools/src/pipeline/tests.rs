@@ -29,15 +29,14 @@ impl RepoResolver for Repos {
     ) -> futures::future::BoxFuture<'a, Result<RepoAccess, ToolError>> {
         let owns = caller.principal.user_address() == "you@example.com";
         let access = |name: &str, role| RepoAccess {
-            owner: "acme".to_owned(),
-            name: name.to_owned(),
+            name: name.parse().unwrap(),
             role,
         };
         let found = match wanted {
             WantedRepo::Named("acme/mine") | WantedRepo::Implied if owns => {
-                Ok(access("mine", RepoRole::Owner))
+                Ok(access("acme/mine", RepoRole::Owner))
             }
-            WantedRepo::Named("acme/open") => Ok(access("open", RepoRole::Reader)),
+            WantedRepo::Named("acme/open") => Ok(access("acme/open", RepoRole::Reader)),
             _ => Err(ToolError::not_found("There is no such repository")),
         };
         Box::pin(std::future::ready(found))
@@ -78,7 +77,7 @@ fn catalog() -> Catalog {
             })
         });
     let in_repo = |context: CallContext, Arguments { text, .. }| async move {
-        let text = format!("{text} in {}", context.repo()?.full_name());
+        let text = format!("{text} in {}", context.repo()?.name);
         Ok::<_, ToolError>(Echo { text, budget: 0 })
     };
     let read = Tool::new("repo_read", "Read", "Use it in tests.")

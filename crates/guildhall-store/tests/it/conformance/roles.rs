@@ -1,6 +1,6 @@
+use guildhall_core::{LaneRole, RepoRole};
 use guildhall_store::{
-    Error, LaneRole, OWN_LANE, Principals as _, RepoRole, Repos as _, Role, Roles as _, Standing,
-    Store,
+    Error, OWN_LANE, Principals as _, Repos as _, Role, Roles as _, Standing, Store,
 };
 
 use crate::world::{OPERATOR, World, add_repo, add_user, by, name, repo_name, with_operator};
