@@ -73,6 +73,10 @@ impl Version {
     /// The first version that lets a process be told to read no configuration of the user's (`GIT_CONFIG_GLOBAL`).
     pub const MINIMUM: Self = Self(2, 32, 0);
 
+    pub(crate) const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self(major, minor, patch)
+    }
+
     /// Reads what `git --version` prints, such as `git version 2.47.3` or `git version 2.39.5 (Apple Git-154)`.
     fn parse(text: &str) -> Option<Self> {
         let numbers = text.trim().strip_prefix("git version ")?;
@@ -228,6 +232,12 @@ impl Limits {
         time: Duration::from_secs(20),
         output: 16 * 1024 * 1024,
     };
+
+    /// For commands whose work grows with what is given to them.
+    pub(crate) const LONG: Self = Self {
+        time: Duration::from_mins(2),
+        ..Self::SHORT
+    };
 }
 
 /// One `git` process before it is started. Global options come before the arguments of the action.
@@ -298,10 +308,29 @@ impl GitCommand {
 
     /// As [`GitCommand::run`], with `input` on its standard input.
     pub(crate) fn run_with_input(
-        mut self,
+        self,
         limits: &Limits,
         input: Vec<u8>,
     ) -> Result<Vec<u8>, GitError> {
+        let (_, printed) = self.run_whole(limits, input, &[0])?;
+        Ok(printed)
+    }
+
+    /// As [`GitCommand::run`], for a command that tells something by the code it ends with: one of `codes`.
+    pub(crate) fn run_to_code(
+        self,
+        limits: &Limits,
+        codes: &[i32],
+    ) -> Result<(i32, Vec<u8>), GitError> {
+        self.run_whole(limits, Vec::new(), codes)
+    }
+
+    fn run_whole(
+        mut self,
+        limits: &Limits,
+        input: Vec<u8>,
+        codes: &[i32],
+    ) -> Result<(i32, Vec<u8>), GitError> {
         if !self.started {
             self.command.arg(&self.action);
         }
@@ -330,11 +359,13 @@ impl GitCommand {
                 action: self.action,
                 message: format!("it printed more than {} bytes", limits.output),
             }),
-            Some(printed) if status.success() => Ok(printed.stdout),
-            Some(printed) => Err(GitError::Failed {
-                action: self.action,
-                message: said(&printed.stderr, status.code()),
-            }),
+            Some(printed) => match status.code().filter(|code| codes.contains(code)) {
+                Some(code) => Ok((code, printed.stdout)),
+                None => Err(GitError::Failed {
+                    action: self.action,
+                    message: said(&printed.stderr, status.code()),
+                }),
+            },
         }
     }
 }

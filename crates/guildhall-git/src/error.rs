@@ -26,6 +26,15 @@ pub enum GitError {
         found: Version,
     },
 
+    /// The installed `git` can do everything but merge without a working tree.
+    #[error(
+        "git {found} cannot merge without a working tree, and the branch has moved since `base_commit`; install git 2.38 or newer, or propose the change on the branch's tip"
+    )]
+    CannotMerge {
+        /// What `git --version` said.
+        found: Version,
+    },
+
     /// `git` ran and said no.
     #[error("git {action} failed: {message}")]
     Failed {
@@ -61,6 +70,19 @@ pub enum GitError {
         /// What is wrong with it.
         reason: &'static str,
     },
+
+    /// A changeset may not write the path the caller gave.
+    #[error("`{given}` cannot be written: {reason}")]
+    RefusedPath {
+        /// As given, at most 80 characters of it.
+        given: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// A changeset is larger than one commit may be.
+    #[error("{0}")]
+    OverLimit(String),
 
     /// The caller's arguments do not fit each other or what was found.
     #[error("{0}")]
@@ -145,6 +167,8 @@ impl GitError {
         match self {
             Self::BadRevision { .. }
             | Self::BadPath { .. }
+            | Self::RefusedPath { .. }
+            | Self::OverLimit(_)
             | Self::BadArgument(_)
             | Self::Diverged { .. }
             | Self::NotFound { .. }
@@ -154,6 +178,7 @@ impl GitError {
             | Self::Damaged { .. }
             | Self::NotInstalled(_)
             | Self::TooOld { .. }
+            | Self::CannotMerge { .. }
             | Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::Io { .. } => false,

@@ -4,6 +4,7 @@
 //! can change. The calls block; a caller inside a runtime hands them to a blocking thread.
 
 mod blame;
+mod changeset;
 mod command;
 mod diff;
 mod error;
@@ -20,6 +21,10 @@ mod revision;
 mod text;
 
 pub use blame::{Blame, BlameRange, BlameRequest};
+pub use changeset::{
+    Change, ChangesetLimits, Composed, Conflict, Conflicts, FileChange, FileMode, NewCommit,
+    Proposal, Side, Signature,
+};
 pub use command::{Environment, Git, Version};
 pub use diff::{Diff, DiffPosition, DiffRequest, FileDiff, Hunk, Status};
 pub use error::GitError;
@@ -27,7 +32,7 @@ pub use files::{
     Encoding, EntryKind, FileContent, FileRequest, Tree, TreeEntry, TreePosition, TreeRequest,
 };
 pub use grep::{Grep, GrepMatch, GrepPosition, GrepRequest};
-pub use hosting::{Hosted, Hosting, Source, Standing, UploadPack};
+pub use hosting::{Hosted, Hosting, Source, Standing, Turn, UploadPack};
 pub use identity::user_email;
 pub use log::{Commit, DayEdge, LogPage, LogPosition, LogRequest, Order, Person, parse_moment};
 pub use repository::Repository;

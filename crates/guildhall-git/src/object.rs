@@ -156,6 +156,10 @@ impl Mode {
         self.0 & 0o170_000 == 0o100_000
     }
 
+    pub(crate) fn is_executable(self) -> bool {
+        self.0 == 0o100_755
+    }
+
     /// Whether both are files, both links, and so on.
     pub(crate) fn same_type(self, other: Self) -> bool {
         self.0 & 0o170_000 == other.0 & 0o170_000

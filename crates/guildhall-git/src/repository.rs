@@ -112,6 +112,35 @@ impl Repository {
         })
     }
 
+    /// Moves the ref `name` to the commit `new` if it is at `expected` (`None`: if there is no such ref).
+    pub(crate) fn move_ref(
+        &self,
+        name: &str,
+        expected: Option<ObjectId>,
+        new: ObjectId,
+    ) -> Result<(), GitError> {
+        use gix::refs::Target;
+        use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
+        self.read(|reader| {
+            match reader.header(&new)? {
+                Some((Kind::Commit, _)) => {}
+                _ => return Err(damaged(name)(format!("{new} is no commit here"))),
+            }
+            let change = Change::Update {
+                log: LogChange::default(),
+                expected: match expected {
+                    Some(old) => PreviousValue::MustExistAndMatch(Target::Object(old)),
+                    None => PreviousValue::MustNotExist,
+                },
+                new: Target::Object(new),
+            };
+            let name_of_ref = name.try_into().map_err(damaged(name))?;
+            let edit = RefEdit::new(name_of_ref, change);
+            let done = reader.repo.edit_references_as([edit], None);
+            done.map(drop).map_err(damaged(name))
+        })
+    }
+
     /// Runs `work` with a reader that no other thread has.
     pub(crate) fn read<T>(
         &self,

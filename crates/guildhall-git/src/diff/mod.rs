@@ -21,7 +21,7 @@ use crate::path::RepoPath;
 use crate::repository::{Reader, Repository};
 use crate::text::noted;
 use changes::Side;
-pub(crate) use changes::TreeDiff;
+pub(crate) use changes::{PathChange, TreeDiff};
 use hunks::Cut;
 pub(crate) use hunks::LineDiff;
 use renames::Change;

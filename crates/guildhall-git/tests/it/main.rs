@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agreement;
+mod changeset;
 mod hosting;
 mod large;
 mod reading;
