@@ -40,6 +40,12 @@ const BENCHES: &[Bench] = &[
         target: "git",
     },
     Bench {
+        name: "commit",
+        about: "landing a changeset beside git doing the same",
+        package: "guildhall-git",
+        target: "commit",
+    },
+    Bench {
         name: "store",
         about: "acknowledged writes through the store, beside its bare statements",
         package: "guildhall-store",

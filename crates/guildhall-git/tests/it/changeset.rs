@@ -972,6 +972,11 @@ fn another_commit_is_brought_in_with_what_collides_settled_by_the_files() {
     assert!(standing.has_diverged());
     let other = standing.origin_head.unwrap();
     let tip = world.hosted.repository().tip().unwrap();
+    world.hosted.keep_merge("ask-0123456789").unwrap();
+    let kept = world.hosted.kept_merge("ask-0123456789").unwrap();
+    assert_eq!(kept.as_ref(), Some(&other));
+    assert_eq!(world.hosted.kept_merge("ask-9876543210").unwrap(), None);
+    assert!(world.hosted.kept_merge("../heads/main").is_err());
     let compose = |files: &[FileChange]| {
         let merging = Proposal {
             merges: Some(&other),
