@@ -13,6 +13,8 @@ pub enum Refusal {
     Conflict,
     /// The caller has as much of it as one may have.
     TooMany,
+    /// What was given is over a limit of count or size.
+    TooLarge,
     /// Nothing the caller did: its words are for the log.
     Fault,
 }

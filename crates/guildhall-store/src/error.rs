@@ -48,6 +48,12 @@ pub enum Error {
         /// The key.
         key: String,
     },
+    /// Something else got there first, or it is not in the state for this.
+    #[error("{0}")]
+    Conflict(String),
+    /// What was given is over a limit of count or size.
+    #[error("{0}")]
+    TooLarge(String),
     /// An argument is outside what is allowed.
     #[error("{0}")]
     Invalid(String),
@@ -137,11 +143,15 @@ impl Error {
 impl Refuse for Error {
     fn refusal(&self) -> Refusal {
         match self {
-            Self::Taken { .. } | Self::Moved { .. } | Self::KeyReused { .. } => Refusal::Conflict,
+            Self::Taken { .. }
+            | Self::Moved { .. }
+            | Self::KeyReused { .. }
+            | Self::Conflict(_) => Refusal::Conflict,
             Self::Missing { .. } => Refusal::Missing,
             Self::NotAllowed(_) => Refusal::NotAllowed,
             Self::Invalid(_) => Refusal::Invalid,
             Self::TooMany(_) => Refusal::TooMany,
+            Self::TooLarge(_) => Refusal::TooLarge,
             _ => Refusal::Fault,
         }
     }

@@ -2,7 +2,7 @@
 //! changed. On SQLite or on PostgreSQL, behind the same traits; no other crate contains SQL.
 //!
 //! Open a [`Store`] and use it through the traits: [`Principals`], [`Tokens`], [`Logins`], [`Repos`], [`Roles`],
-//! [`Events`]. A method that changes something takes an [`Act`]: who, when, and the call's idempotency key if it has one.
+//! [`Lanes`], [`Asks`], [`Events`]. A method that changes something takes an [`Act`]: who, when, and the call's idempotency key if it has one.
 //! It is one transaction that also writes its event, and it is on the disk when the method returns.
 //!
 //! # How it is made
@@ -15,10 +15,13 @@
 //! How a table is added is written in `docs/adding-a-table.md`.
 
 mod act;
+mod asks;
 mod error;
 mod events;
+mod fresh;
 mod hints;
 mod house;
+mod lanes;
 mod logins;
 mod migrate;
 mod postgres;
@@ -27,14 +30,22 @@ mod repos;
 mod roles;
 mod sqlite;
 mod store;
+mod text;
 mod tokens;
 mod tx;
 mod value;
 
 pub use act::{Act, KEY_LIVES, LONGEST_KEY, Once};
+pub use asks::{
+    Answering, Ask, AskAnswer, AskFilter, AskKind, AskRef, AskScope, AskState, Asks, ChangedFile,
+    Changeset, ChangesetState, Claim, Claimable, Conflicted, DirectCommit, FileMode, Held, LEASE,
+    Landing, MOST_BYTES, MOST_FILES, NewAsk, NewChangeset, Overlap, Submission, Verdict,
+};
 pub use error::{Cause, Error, Result};
 pub use events::{About, Event, Events, Finding, Position, Seal, Stream, Verified};
+pub use fresh::Fresh;
 pub use hints::Waiter;
+pub use lanes::{Lane, LaneState, Lanes, NewLane};
 pub use logins::{Login, Logins, NewLogin, Redeemed};
 pub use principals::{Account, Principals};
 pub use repos::{NewRepo, Repo, Repos};

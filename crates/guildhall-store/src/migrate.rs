@@ -32,12 +32,14 @@ pub(crate) const SQLITE: &[Migration] = migrations!("sqlite":
     1 "0001_principals",
     2 "0002_events",
     3 "0003_repos",
+    4 "0004_lanes",
 );
 
 pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
     1 "0001_principals",
     2 "0002_events",
     3 "0003_repos",
+    4 "0004_lanes",
 );
 
 /// What is recorded of an applied migration.

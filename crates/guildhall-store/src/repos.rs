@@ -12,7 +12,7 @@ use crate::roles;
 use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::{Row, args};
-use crate::{Store, principals};
+use crate::{Store, lanes, principals};
 
 macro_rules! columns {
     ($rest:literal) => {
@@ -163,6 +163,7 @@ async fn add(tx: &mut Tx, act: &Act, repo: &NewRepo) -> Result<Repo> {
     if added == 0 {
         return Err(Error::taken("repo", &repo.name));
     }
+    lanes::add_own(tx, act, &repo.name).await?;
     let data = json!({ "public": repo.public, "head": repo.head });
     record(tx, act, &repo.name, "repo.added", data).await?;
     get(tx, &repo.name).await

@@ -261,24 +261,70 @@ pub(crate) async fn standing(
         )
         .await?;
     for mut row in rows {
+        standing.take(&mut row)?;
+    }
+    Ok(standing.on(lane))
+}
+
+/// What the person behind a caller may, as part of a larger change. The agent as whom a person's own token acts has no
+/// account, so only one that has been disabled counts as nobody.
+pub(crate) async fn standing_of_caller(
+    tx: &mut Tx,
+    caller: &Principal,
+    repo: &RepoName,
+    lane: Option<&str>,
+) -> Result<Standing> {
+    let rows = tx
+        .rows(
+            "SELECT h.public, u.operator, r.lane, r.role FROM repos h
+             LEFT JOIN principals p ON p.name = $4
+             LEFT JOIN principals u ON u.name = $1 AND u.disabled_at IS NULL AND p.disabled_at IS NULL
+             LEFT JOIN roles r ON r.user_name = u.name AND r.repo = h.name AND r.lane IN ('', $3)
+             WHERE h.name = $2",
+            args![
+                caller.user_address(),
+                repo.as_str(),
+                lane.unwrap_or_default(),
+                caller
+            ],
+        )
+        .await?;
+    let mut standing = Standing::default();
+    for mut row in rows {
         if row.take()? {
-            standing.repo = Some(RepoRole::Owner);
+            standing.repo = standing.repo.max(Some(RepoRole::Reader));
+        }
+        standing.take(&mut row)?;
+    }
+    Ok(standing.on(lane))
+}
+
+impl Standing {
+    /// Adds what a row says: whether they operate the server, and a role with the lane it is on.
+    fn take(&mut self, row: &mut Row) -> Result<()> {
+        if row.take::<Option<bool>>()? == Some(true) {
+            self.repo = Some(RepoRole::Owner);
         }
         let (on, role): (Option<String>, Option<String>) = (row.take()?, row.take()?);
         match (on.as_deref(), role) {
-            (Some(""), Some(role)) => standing.repo = standing.repo.max(Some(parse(&role)?)),
+            (Some(""), Some(role)) => self.repo = self.repo.max(Some(parse(&role)?)),
             (Some(_), Some(role)) => match parse(&role)? {
-                LaneRole::Coordinator => standing.coordinator = true,
-                LaneRole::Maintainer => standing.maintainer = true,
+                LaneRole::Coordinator => self.coordinator = true,
+                LaneRole::Maintainer => self.maintainer = true,
             },
             _ => {}
         }
+        Ok(())
     }
-    if lane.is_some() && standing.repo >= Some(RepoRole::Maintainer) {
-        standing.maintainer = true;
-        standing.coordinator |= lane == Some(OWN_LANE);
+
+    /// With what the role on the repo gives on `lane`.
+    fn on(mut self, lane: Option<&str>) -> Self {
+        if lane.is_some() && self.repo >= Some(RepoRole::Maintainer) {
+            self.maintainer = true;
+            self.coordinator |= lane == Some(OWN_LANE);
+        }
+        self
     }
-    Ok(standing)
 }
 
 fn read(mut row: Row) -> Result<Grant> {

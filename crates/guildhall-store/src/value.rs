@@ -38,6 +38,12 @@ impl From<Timestamp> for Arg<'_> {
     }
 }
 
+impl From<Option<i64>> for Arg<'_> {
+    fn from(value: Option<i64>) -> Self {
+        Self::Int(value)
+    }
+}
+
 impl From<Option<Timestamp>> for Arg<'_> {
     fn from(value: Option<Timestamp>) -> Self {
         Self::Int(value.map(Timestamp::as_millisecond))
@@ -175,6 +181,15 @@ impl FromCell for [u8; 32] {
     fn from_cell(cell: Cell) -> Result<Self, Cell> {
         match cell {
             Cell::Bytes(bytes) => bytes.try_into().map_err(Cell::Bytes),
+            other => Err(other),
+        }
+    }
+}
+
+impl FromCell for Vec<u8> {
+    fn from_cell(cell: Cell) -> Result<Self, Cell> {
+        match cell {
+            Cell::Bytes(bytes) => Ok(bytes),
             other => Err(other),
         }
     }

@@ -187,6 +187,7 @@ impl<E: Refuse> From<E> for ToolError {
             Refusal::Missing => ErrorKind::NotFound,
             Refusal::Conflict => ErrorKind::Conflict,
             Refusal::TooMany => ErrorKind::RateLimited,
+            Refusal::TooLarge => ErrorKind::TooLarge,
             Refusal::Fault => return Self::internal(format!("{error:?}")),
         };
         Self::new(kind, error.to_string())
@@ -215,6 +216,7 @@ mod tests {
             (Refusal::Missing, 404),
             (Refusal::Conflict, 409),
             (Refusal::TooMany, 429),
+            (Refusal::TooLarge, 413),
         ] {
             let error = ToolError::from(Closed(refusal));
             assert_eq!(

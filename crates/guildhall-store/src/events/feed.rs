@@ -1,5 +1,7 @@
 //! Reading the log forward.
 
+use guildhall_core::RepoName;
+
 use super::{About, Event, Stream};
 use crate::error::{Error, Result};
 use crate::tx::Tx;
@@ -85,6 +87,35 @@ pub(super) async fn of_stream(
         ),
     );
     let args = args![stream.name(), after, i64::from(limit.min(PAGE))];
+    events(tx.rows(sql, args).await?)
+}
+
+/// What happened in a lane and to its asks. Other transactions may still write before the last of it: who reads a lane
+/// looks again, and does not go on from a position for ever.
+pub(crate) async fn of_lane(
+    tx: &mut Tx,
+    repo: &RepoName,
+    lane: &str,
+    after: Position,
+    limit: u32,
+) -> Result<Vec<Event>> {
+    let sql = tx.either(
+        concat!(
+            columns!("0"),
+            "WHERE repo = $1 AND lane = $2 AND id > $4 ORDER BY id LIMIT $5"
+        ),
+        concat!(
+            columns!("tx"),
+            "WHERE repo = $1 AND lane = $2 AND (tx, id) > ($3, $4) ORDER BY tx, id LIMIT $5"
+        ),
+    );
+    let args = args![
+        repo.as_str(),
+        lane,
+        after.tx,
+        after.id,
+        i64::from(limit.min(PAGE))
+    ];
     events(tx.rows(sql, args).await?)
 }
 

@@ -19,6 +19,7 @@ pub use feed::Position;
 pub use seal::Seal;
 pub use verify::{Finding, Verified};
 
+pub(crate) use feed::of_lane;
 pub(crate) use record::NewEvent;
 
 use crate::Store;

@@ -2,13 +2,17 @@ use guildhall_cluster::{Database, PgCluster};
 use guildhall_core::Principal;
 
 use super::*;
-use crate::{Events as _, Position, Principals as _, Repos as _, Roles as _, Store, Tokens as _};
+use crate::{
+    Asks as _, Events as _, Lanes as _, Position, Principals as _, Repos as _, Roles as _, Store,
+    Tokens as _,
+};
 
 /// The rows of each version, that the later ones meet.
-const DATA: [&str; 3] = [
+const DATA: [&str; 4] = [
     include_str!("../../migrations/data/0001_principals.sql"),
     include_str!("../../migrations/data/0002_events.sql"),
     include_str!("../../migrations/data/0003_repos.sql"),
+    include_str!("../../migrations/data/0004_lanes.sql"),
 ];
 
 /// What landed: version, database, checksum. A line is added with its file and never changes.
@@ -38,6 +42,16 @@ async fn everything_is_still_there(store: &Store) {
     assert_eq!(repos[0].head.as_deref(), Some("c1"));
     let grants = store.grants(repos[0].name.clone()).await.unwrap();
     assert_eq!(grants.len(), 2);
+    let name = repos[0].name.clone();
+    let lanes = store.lanes(name.clone(), None, 10).await.unwrap();
+    let ids: Vec<_> = lanes.iter().map(|lane| lane.id.as_str()).collect();
+    assert_eq!(ids, ["_repo", "lane-0000000000"]);
+    assert_eq!(lanes[0].related, ["lane-0000000000"]);
+    assert_eq!(lanes[1].coordinators, [ann]);
+    let review = store.ask(name.clone(), "ask-0000000002".to_owned());
+    let review = review.await.unwrap().unwrap();
+    let changeset = store.changeset(name, review.changeset.unwrap());
+    assert_eq!(changeset.await.unwrap().unwrap().files.len(), 1);
 }
 
 #[test]

@@ -4,5 +4,6 @@
 
 mod conformance;
 mod kill;
+mod lane_world;
 mod nodes;
 mod world;

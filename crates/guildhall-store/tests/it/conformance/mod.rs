@@ -1,7 +1,10 @@
 //! The suite that both databases pass: every case is a function over a [`World`](crate::world::World), named once in the
 //! list below.
 
+mod asks;
 mod events;
+mod flow;
+mod lanes;
 mod logins;
 mod once;
 mod principals;
@@ -68,6 +71,45 @@ suite! {
         a_repo_role_is_replaced_and_withdrawn,
         lane_roles_come_with_the_repos_and_by_grant,
         a_public_repo_is_read_by_anybody,
+    }
+    lanes {
+        every_repo_has_its_own_lane,
+        a_proposer_coordinates_and_only_an_owner_in_person_names_maintainers,
+        a_coordinator_relates_and_closes,
+        an_owner_in_person_allows_self_review,
+        a_person_has_so_many_open_lanes,
+        lanes_come_in_pages_with_their_people,
+    }
+    asks {
+        one_of_many_claims_wins_and_the_fence_rises,
+        a_lease_that_ran_out_lets_others_claim,
+        a_late_holder_is_refused_by_the_fence,
+        an_expired_claim_nobody_replaced_still_answers,
+        a_claim_is_renewed_and_given_up_by_its_holder_alone,
+        scopes_hold_at_claim_and_at_answer,
+        an_ask_waits_for_what_it_depends_on,
+        a_denied_dependency_blocks,
+        circles_are_refused,
+        thousands_of_edges_take_bounded_time,
+        the_best_ask_comes_first_with_who_touches_its_files,
+        a_person_has_so_many_unanswered_asks,
+        wrong_asks_are_refused_in_words,
+        a_closed_lane_takes_no_work,
+        a_key_claims_once,
+    }
+    flow {
+        work_is_reviewed_submitted_and_landed,
+        nobody_reviews_their_own,
+        a_denied_review_reopens_the_work_with_its_note,
+        a_denied_submission_reopens_the_work,
+        a_conflict_is_resolved_by_a_changeset_of_its_own,
+        landing_compares_and_swaps_and_answers_once,
+        one_of_many_landings_wins,
+        nothing_unreviewed_is_posted_by_hand,
+        answers_come_with_what_their_kind_needs,
+        changesets_have_limits,
+        an_owner_in_person_commits_directly,
+        the_lane_shows_every_step,
     }
     once {
         a_key_gives_the_first_answer,
