@@ -12,6 +12,7 @@ pub mod refusal;
 pub mod repo;
 pub mod role;
 pub mod suggest;
+pub mod team;
 pub mod text;
 pub mod tracker;
 

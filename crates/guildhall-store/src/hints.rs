@@ -46,6 +46,12 @@ impl Hub {
         }
     }
 
+    /// Whether anybody waits for `stream`.
+    pub(crate) fn is_waited_for(&self, stream: &str) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.contains_key(stream)
+    }
+
     /// Starts to listen for changes of `stream`.
     pub(crate) fn waiter(self: &Arc<Self>, stream: &str) -> Waiter {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,7 +2,8 @@
 //! changed. On SQLite or on PostgreSQL, behind the same traits; no other crate contains SQL.
 //!
 //! Open a [`Store`] and use it through the traits: [`Principals`], [`Tokens`], [`Logins`], [`Repos`], [`Roles`],
-//! [`Lanes`], [`Asks`], [`Events`]. A method that changes something takes an [`Act`]: who, when, and the call's idempotency key if it has one.
+//! [`Lanes`], [`Asks`], [`Team`], [`Events`]. A method that changes something takes an [`Act`]: who, when, and the call's
+//! idempotency key if it has one.
 //! It is one transaction that also writes its event, and it is on the disk when the method returns.
 //!
 //! # How it is made
@@ -30,6 +31,7 @@ mod repos;
 mod roles;
 mod sqlite;
 mod store;
+pub mod team;
 mod text;
 mod tokens;
 mod tx;
@@ -51,4 +53,5 @@ pub use principals::{Account, Principals};
 pub use repos::{NewRepo, Repo, Repos};
 pub use roles::{Grant, OWN_LANE, Role, Roles, Standing};
 pub use store::{Answer, Store};
+pub use team::Team;
 pub use tokens::{Bearer, LAST_USE_WITHIN, NewToken, TokenInfo, Tokens};

@@ -33,6 +33,7 @@ pub(crate) const SQLITE: &[Migration] = migrations!("sqlite":
     2 "0002_events",
     3 "0003_repos",
     4 "0004_lanes",
+    5 "0005_team",
 );
 
 pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
@@ -40,6 +41,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
     2 "0002_events",
     3 "0003_repos",
     4 "0004_lanes",
+    5 "0005_team",
 );
 
 /// What is recorded of an applied migration.

@@ -97,6 +97,11 @@ impl Store {
         self.inner.hub.waiter(stream.name())
     }
 
+    /// Whether anybody on this node waits for changes of `stream`.
+    pub(crate) fn is_waited_for(&self, stream: &Stream) -> bool {
+        self.inner.hub.is_waited_for(stream.name())
+    }
+
     /// Waits for changes of any stream.
     pub fn waiter_of_all(&self) -> Waiter {
         self.inner.hub.waiter(crate::hints::ANY)

@@ -1,6 +1,7 @@
 //! Tokens, of which only hashes are kept.
 
 use guildhall_core::Principal;
+use guildhall_core::team::{Binding, SessionId, TeamNameError};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,7 +21,7 @@ macro_rules! columns {
     ($rest:literal) => {
         concat!(
             "SELECT t.id, t.principal, t.created_at, t.created_by, t.last_used_at, t.expires_at,
-                t.repos, t.tools, t.revoked_at FROM tokens t ",
+                t.repos, t.tools, t.session, t.role, t.revoked_at FROM tokens t ",
             $rest
         )
     };
@@ -40,6 +41,8 @@ pub struct NewToken {
     pub repos: Option<Vec<String>>,
     /// The only tools it may call, if it is limited.
     pub tools: Option<Vec<String>>,
+    /// The role of the session it speaks for, if it is bound to one.
+    pub bound: Option<Binding>,
 }
 
 /// What is known of a token.
@@ -61,6 +64,8 @@ pub struct TokenInfo {
     pub repos: Option<Vec<String>>,
     /// The only tools it may call, if it is limited.
     pub tools: Option<Vec<String>>,
+    /// The role of the session it speaks for, if it is bound to one.
+    pub bound: Option<Binding>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
@@ -147,8 +152,9 @@ pub(crate) async fn issue(tx: &mut Tx, act: &Act, token: &NewToken) -> Result<To
     }
     let kept = tx
         .run(
-            "INSERT INTO tokens (id, hash, principal, created_at, created_by, expires_at, repos, tools)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+            "INSERT INTO tokens
+                (id, hash, principal, created_at, created_by, expires_at, repos, tools, session, role)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
             args![
                 &token.id,
                 &token.hash,
@@ -158,6 +164,8 @@ pub(crate) async fn issue(tx: &mut Tx, act: &Act, token: &NewToken) -> Result<To
                 token.expires_at,
                 &list(token.repos.as_deref()),
                 &list(token.tools.as_deref()),
+                token.bound.as_ref().map(|bound| bound.session.as_str()),
+                token.bound.as_ref().map(|bound| bound.role.as_str()),
             ],
         )
         .await?;
@@ -173,7 +181,7 @@ async fn bearer(tx: &mut Tx, hash: &[u8; 32], at: Timestamp) -> Result<Option<Be
     let row = tx
         .row(
             "SELECT t.id, t.principal, t.created_at, t.created_by, t.last_used_at, t.expires_at,
-                t.repos, t.tools, t.revoked_at, p.operator
+                t.repos, t.tools, t.session, t.role, t.revoked_at, p.operator
              FROM tokens t
              JOIN principals p ON p.name = t.principal
              JOIN principals u ON u.name = p.user_name
@@ -242,8 +250,36 @@ fn read(row: &mut Row) -> Result<TokenInfo> {
         expires_at: row.take()?,
         repos: unlist(row.take()?)?,
         tools: unlist(row.take()?)?,
+        bound: binding(row.take()?, row.take()?)?,
         revoked_at: row.take()?,
     })
+}
+
+/// What the two columns of a bound token name.
+fn binding(session: Option<String>, role: Option<String>) -> Result<Option<Binding>> {
+    let (Some(session), Some(role)) = (session, role) else {
+        return Ok(None);
+    };
+    let fault = |error: TeamNameError| Error::fault(error.to_string());
+    Ok(Some(Binding {
+        session: session.parse().map_err(fault)?,
+        role: role.parse().map_err(fault)?,
+    }))
+}
+
+/// Revokes every token that is bound to the session.
+pub(crate) async fn revoke_of_session(tx: &mut Tx, act: &Act, session: &SessionId) -> Result<()> {
+    let sql = columns!("WHERE t.session = $1 AND t.revoked_at IS NULL ORDER BY t.principal, t.id");
+    for mut row in tx.rows(sql, args![session.as_str()]).await? {
+        let token = read(&mut row)?;
+        tx.run(
+            "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+            args![&token.id, act.at],
+        )
+        .await?;
+        record(tx, act, &token, "token.revoked").await?;
+    }
+    Ok(())
 }
 
 fn list(names: Option<&[String]>) -> Option<String> {

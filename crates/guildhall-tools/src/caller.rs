@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use guildhall_core::Principal;
-
-use guildhall_core::RepoRole;
+use guildhall_core::team::Binding;
+use guildhall_core::{Principal, RepoRole};
 
 /// The agent as whom a person's token acts at an agents' door.
 const UNNAMED: &str = "unnamed";
@@ -46,6 +45,8 @@ pub struct Caller {
     pub repos: Option<Arc<BTreeSet<String>>>,
     /// Whether it is the person who operates the server, and with that owns every repository. Never an agent.
     pub operator: bool,
+    /// The role of a team session that this token speaks for, and for no other.
+    pub bound: Option<Arc<Binding>>,
 }
 
 impl Caller {
@@ -56,6 +57,7 @@ impl Caller {
             tools: None,
             repos: None,
             operator: false,
+            bound: None,
         }
     }
 

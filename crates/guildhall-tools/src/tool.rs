@@ -58,6 +58,7 @@ pub struct Tool {
     keyed: bool,
     input: Arc<JsonObject>,
     output: Arc<JsonObject>,
+    alias: Option<(&'static str, &'static str)>,
     check: Option<Check>,
     rules: Arc<ArgumentRules>,
     handler: Handler,
@@ -78,6 +79,7 @@ pub struct ToolBuilder {
     sized_by_limit: bool,
     bounded: bool,
     keyed: bool,
+    alias: Option<(&'static str, &'static str)>,
     check: Option<Check>,
 }
 
@@ -108,6 +110,7 @@ impl Tool {
             sized_by_limit: false,
             bounded: false,
             keyed: false,
+            alias: None,
             check: None,
         }
     }
@@ -166,7 +169,13 @@ impl Tool {
     }
 
     /// Arguments as the handler may rely on them, or what is wrong with them.
-    pub(crate) fn accept(&self, arguments: JsonObject) -> Result<JsonObject, ToolError> {
+    pub(crate) fn accept(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
+        if let Some((alias, name)) = self.alias
+            && !arguments.contains_key(name)
+            && let Some(value) = arguments.remove(alias)
+        {
+            arguments.insert(name.to_owned(), value);
+        }
         self.rules.accept(arguments, self.check)
     }
 
@@ -250,6 +259,13 @@ impl ToolBuilder {
     #[must_use]
     pub const fn keyed(mut self) -> Self {
         self.keyed = true;
+        self
+    }
+
+    /// It also takes the argument `name` under the name `alias`, which is not listed.
+    #[must_use]
+    pub const fn alias(mut self, alias: &'static str, name: &'static str) -> Self {
+        self.alias = Some((alias, name));
         self
     }
 
@@ -348,6 +364,7 @@ impl ToolBuilder {
             keyed: self.keyed,
             input,
             output,
+            alias: self.alias,
             check: self.check,
             rules,
             handler,

@@ -60,6 +60,7 @@ impl Limits {
             expires_at,
             repos,
             tools,
+            bound: None,
         })
     }
 }
@@ -165,5 +166,6 @@ fn described(token: &TokenInfo) -> Value {
         "revoked_at": token.revoked_at.map(rfc3339_millis),
         "repos": token.repos,
         "tools": token.tools,
+        "bound": token.bound,
     })
 }

@@ -1,6 +1,7 @@
 //! What people do with accounts: each change is an act of the caller in the store, and takes effect at once.
 
 use guildhall_core::Principal;
+use guildhall_core::team::Binding;
 use guildhall_store::{Account, Act, NewToken, Principals as _, Result, TokenInfo, Tokens as _};
 use jiff::Timestamp;
 
@@ -15,6 +16,8 @@ pub struct TokenLimits {
     pub repos: Option<Vec<String>>,
     /// The only tools it may call; `None` is all that its principal may.
     pub tools: Option<Vec<String>>,
+    /// The role of a team session it speaks for alone; `None` is as its principal.
+    pub bound: Option<Binding>,
 }
 
 impl Directory {
@@ -37,6 +40,7 @@ impl Directory {
             expires_at: limits.expires_at,
             repos: limits.repos,
             tools: limits.tools,
+            bound: limits.bound,
         };
         let kept = self.store.issue(self.act(by), new).await?;
         Ok((token, kept))

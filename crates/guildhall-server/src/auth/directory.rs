@@ -149,6 +149,7 @@ impl Directory {
             tools: set(&bearer.token.tools),
             repos: set(&bearer.token.repos),
             operator: bearer.operator,
+            bound: bearer.token.bound.clone().map(Arc::new),
         };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KNOWN {

@@ -158,6 +158,7 @@ impl Directory {
             expires_at: Some(self.clock.now() + SESSION_LIVES),
             repos: None,
             tools: None,
+            bound: None,
         };
         self.store.issue(self.act(&person), session).await?;
         Ok(Some(secret))

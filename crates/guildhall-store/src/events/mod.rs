@@ -11,6 +11,7 @@ mod record;
 mod seal;
 mod verify;
 
+use guildhall_core::team::SessionId;
 use guildhall_core::{Principal, RepoName};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -55,6 +56,11 @@ impl Stream {
     /// The changes of a team session.
     pub fn session(session: &str) -> Self {
         Self(format!("session:{session}"))
+    }
+
+    /// The changes of a role of a team session: its inbox, its reports.
+    pub fn role(session: &SessionId, role: &str) -> Self {
+        Self(format!("session:{session}/{role}"))
     }
 
     /// How it stands in the log.

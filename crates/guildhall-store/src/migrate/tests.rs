@@ -4,15 +4,16 @@ use guildhall_core::Principal;
 use super::*;
 use crate::{
     Asks as _, Events as _, Lanes as _, Position, Principals as _, Repos as _, Roles as _, Store,
-    Tokens as _,
+    Team as _, Tokens as _,
 };
 
 /// The rows of each version, that the later ones meet.
-const DATA: [&str; 4] = [
+const DATA: [&str; 5] = [
     include_str!("../../migrations/data/0001_principals.sql"),
     include_str!("../../migrations/data/0002_events.sql"),
     include_str!("../../migrations/data/0003_repos.sql"),
     include_str!("../../migrations/data/0004_lanes.sql"),
+    include_str!("../../migrations/data/0005_team.sql"),
 ];
 
 /// What landed: version, database, checksum. A line is added with its file and never changes.
@@ -47,11 +48,19 @@ async fn everything_is_still_there(store: &Store) {
     let ids: Vec<_> = lanes.iter().map(|lane| lane.id.as_str()).collect();
     assert_eq!(ids, ["_repo", "lane-0000000000"]);
     assert_eq!(lanes[0].related, ["lane-0000000000"]);
-    assert_eq!(lanes[1].coordinators, [ann]);
+    assert_eq!(lanes[1].coordinators, std::slice::from_ref(&ann));
     let review = store.ask(name.clone(), "ask-0000000002".to_owned());
     let review = review.await.unwrap().unwrap();
     let changeset = store.changeset(name, review.changeset.unwrap());
     assert_eq!(changeset.await.unwrap().unwrap().files.len(), 1);
+    let bound = bearer.token.bound.unwrap();
+    assert_eq!(bound.session.as_str(), "myproject-1");
+    let (session, roles) = store.session(ann, bound.session).await.unwrap();
+    assert_eq!(session.repo.as_deref(), Some("acme/web"));
+    assert_eq!(
+        (roles[1].unread, roles[1].seen_at.unwrap().as_millisecond()),
+        (1, 17)
+    );
 }
 
 #[test]
@@ -126,7 +135,7 @@ async fn an_older_program_refuses_a_newer_schema_and_an_altered_one() {
     let mut connection = Connection::open(&path).unwrap();
     assert!(matches!(
         sqlite_to(&mut connection, &SQLITE[..2]),
-        Err(Error::Newer { found: 3, known: 2 })
+        Err(Error::Newer { found: 3, .. })
     ));
     let mut altered = SQLITE.to_vec();
     altered[1].sql = "SELECT 1";
@@ -141,7 +150,7 @@ async fn an_older_program_refuses_a_newer_schema_and_an_altered_one() {
     postgres(&mut connection).await.unwrap();
     assert!(matches!(
         postgres_to(&mut connection, &POSTGRES[..2]).await,
-        Err(Error::Newer { found: 3, known: 2 })
+        Err(Error::Newer { found: 3, .. })
     ));
 }
 

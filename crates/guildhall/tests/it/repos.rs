@@ -127,6 +127,7 @@ async fn token(store: &Store, only: Option<&str>) -> String {
         expires_at: None,
         repos: only.map(|name| vec![name.to_owned()]),
         tools: None,
+        bound: None,
     };
     store.issue(act(OTHER), new).await.expect("a token");
     token.expose().to_owned()

@@ -61,6 +61,7 @@ pub(super) async fn every_change_writes_its_event(world: &World) {
         expires_at: None,
         repos: None,
         tools: None,
+        bound: None,
     };
     store.issue(by("ann@example.com", 5), token).await.unwrap();
     add_repo(&store, "acme/web", true).await;

@@ -10,6 +10,7 @@ mod once;
 mod principals;
 mod repos;
 mod roles;
+mod team;
 mod tokens;
 mod waiting;
 
@@ -135,6 +136,27 @@ suite! {
         a_rewritten_log_is_found_by_its_anchor,
         two_nodes_seal_one_chain,
         text_with_a_zero_character_is_refused,
+    }
+    team {
+        a_role_is_active_once_its_agent_has_set_up,
+        a_session_is_its_owners_and_a_repos_maintainers,
+        what_a_call_says_of_the_session_is_verified,
+        a_bound_token_speaks_for_its_role_alone,
+        a_second_agent_of_a_live_role_needs_a_takeover,
+        messages_come_in_order_until_they_are_acknowledged,
+        a_sender_sees_what_became_of_its_messages,
+        a_full_queue_refuses_messages_and_takes_reports,
+        only_active_roles_send_and_receive,
+        reports_move_the_role_and_its_task,
+        a_blocked_task_is_completed,
+        reports_wait_for_an_orchestrator,
+        a_person_pauses_takes_over_and_brings_back,
+        a_stopped_session_refuses_changes_and_ends_its_tokens,
+        a_session_is_taken_back_until_something_was_said,
+        many_at_once_lose_and_double_nothing,
+        a_key_sends_once_and_answers_twice,
+        the_last_sight_only_moves_forward,
+        long_texts_and_wrong_names_are_refused,
     }
     waiting {
         a_change_wakes_who_waits_for_it,

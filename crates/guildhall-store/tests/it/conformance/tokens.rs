@@ -13,6 +13,7 @@ fn token(id: &str, hash: u8, principal: &str) -> NewToken {
         expires_at: None,
         repos: None,
         tools: None,
+        bound: None,
     }
 }
 
