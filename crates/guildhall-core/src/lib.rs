@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod issue;
+pub mod ladder;
 pub mod memory;
 pub mod principal;
 pub mod query;

@@ -2,7 +2,7 @@
 //! changed. On SQLite or on PostgreSQL, behind the same traits; no other crate contains SQL.
 //!
 //! Open a [`Store`] and use it through the traits: [`Principals`], [`Tokens`], [`Logins`], [`Repos`], [`Roles`],
-//! [`Lanes`], [`Asks`], [`Team`], [`Events`]. A method that changes something takes an [`Act`]: who, when, and the call's
+//! [`Lanes`], [`Asks`], [`Ladder`], [`Team`], [`Events`]. A method that changes something takes an [`Act`]: who, when, and the call's
 //! idempotency key if it has one.
 //! It is one transaction that also writes its event, and it is on the disk when the method returns.
 //!
@@ -22,6 +22,7 @@ mod events;
 mod fresh;
 mod hints;
 mod house;
+mod ladder;
 mod lanes;
 mod logins;
 mod migrate;
@@ -47,6 +48,10 @@ pub use error::{Cause, Error, Result};
 pub use events::{About, Event, Events, Finding, Position, Seal, Stream, Verified};
 pub use fresh::Fresh;
 pub use hints::Waiter;
+pub use ladder::{
+    Anchor, Found, Hit, Ladder, MOST_RANKED, MOST_WRITTEN, NewRung, Rung, RungRange, RungVersion,
+    Search, SearchPosition, Written,
+};
 pub use lanes::{Lane, LaneState, Lanes, NewLane};
 pub use logins::{Login, Logins, NewLogin, Redeemed};
 pub use principals::{Account, Principals};

@@ -34,6 +34,7 @@ pub(crate) const SQLITE: &[Migration] = migrations!("sqlite":
     3 "0003_repos",
     4 "0004_lanes",
     5 "0005_team",
+    6 "0006_ladder",
 );
 
 pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
@@ -42,6 +43,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
     3 "0003_repos",
     4 "0004_lanes",
     5 "0005_team",
+    6 "0006_ladder",
 );
 
 /// What is recorded of an applied migration.

@@ -64,6 +64,21 @@ impl Tx {
         }
     }
 
+    /// As [`Tx::rows`], for a statement whose best way depends on its arguments: PostgreSQL plans it for these alone.
+    pub(crate) async fn rows_planned(
+        &mut self,
+        sql: &'static str,
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Row>> {
+        check(args)?;
+        match &mut self.session {
+            Session::Sqlite(connection) => sqlite::statement::rows(connection, sql, args),
+            Session::Postgres(session) => {
+                postgres::statement::rows_planned(session, sql, args).await
+            }
+        }
+    }
+
     /// The one row of a statement that gives at most one.
     pub(crate) async fn row(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Option<Row>> {
         let mut rows = self.rows(sql, args).await?;

@@ -22,6 +22,17 @@ pub(crate) async fn rows(
     rows.iter().map(row).collect()
 }
 
+/// As [`rows`], planned for these arguments and not kept prepared.
+pub(crate) async fn rows_planned(
+    session: &mut Session,
+    sql: &'static str,
+    args: &[Arg<'_>],
+) -> Result<Vec<Row>> {
+    let query = bound(sql, args).persistent(false);
+    let rows = query.fetch_all(session.connection()).await?;
+    rows.iter().map(row).collect()
+}
+
 fn bound(sql: &'static str, args: &[Arg<'_>]) -> Query<'static, Postgres, PgArguments> {
     args.iter().fold(sqlx::query(sql), |query, arg| match *arg {
         Arg::Int(value) => query.bind(value),

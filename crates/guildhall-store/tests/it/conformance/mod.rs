@@ -4,6 +4,7 @@
 mod asks;
 mod events;
 mod flow;
+mod ladder;
 mod lanes;
 mod logins;
 mod once;
@@ -157,6 +158,19 @@ suite! {
         a_key_sends_once_and_answers_twice,
         the_last_sight_only_moves_forward,
         long_texts_and_wrong_names_are_refused,
+    }
+    ladder {
+        rungs_are_written_all_or_none,
+        only_who_owns_or_coordinates_writes,
+        who_holds_an_ask_for_it_writes,
+        what_is_replaced_is_kept,
+        one_of_many_that_replace_a_version_wins,
+        words_phrases_and_beginnings_are_found_in_one_order,
+        nothing_that_is_typed_is_an_error,
+        pages_follow_each_other_whatever_is_written,
+        nobody_sees_a_rung_of_a_repo_they_cannot_see,
+        twenty_thousand_rungs_are_searched,
+        a_lost_index_is_made_anew_beside_writers,
     }
     waiting {
         a_change_wakes_who_waits_for_it,
