@@ -116,7 +116,7 @@ async fn start(
     loaded: &Loaded,
     owned: &Owned,
 ) -> CommandResult {
-    telemetry::start(&loaded.settings.logging)?;
+    let _log = telemetry::start(&loaded.settings.logging)?;
     let metrics = Metrics::install();
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
