@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use guildhall_tools::{Catalog, Selection, SelectionError, Tool};
 use rmcp::model::{Tool as McpTool, ToolAnnotations};
+use serde_json::Value;
 use tokio::sync::watch;
 
 /// The catalog of the present settings. Replaced as a whole when the settings change.
@@ -18,7 +19,12 @@ pub struct Mounted {
 pub struct Part {
     catalog: Catalog,
     listing: Vec<McpTool>,
+    /// Which of them ask clients to repeat an argument in a header.
+    mirrored: Vec<usize>,
 }
+
+/// Where a schema names the header that repeats an argument (MCP 2026-07-28: `x-mcp-header`).
+const MIRRORED_IN: &str = "x-mcp-header";
 
 /// Where a door finds what is mounted.
 pub trait MountSource: Send + Sync {
@@ -46,6 +52,11 @@ impl Mounted {
             tracker: tracker.into(),
             parts: Mutex::default(),
         }
+    }
+
+    /// All of it.
+    pub(crate) fn whole(&self) -> &Part {
+        &self.whole
     }
 
     /// Every mounted tool.
@@ -94,7 +105,14 @@ impl Mounted {
 impl Part {
     fn new(catalog: Catalog) -> Self {
         let listing = catalog.tools().map(mcp_tool).collect();
-        Self { catalog, listing }
+        let mirrors = |tool: &Tool| mentions(tool.input_schema().values(), MIRRORED_IN);
+        let mirrored = catalog.tools().enumerate();
+        let mirrored = mirrored.filter_map(|(n, tool)| mirrors(tool).then_some(n));
+        Self {
+            mirrored: mirrored.collect(),
+            catalog,
+            listing,
+        }
     }
 
     /// The part's tools.
@@ -106,6 +124,22 @@ impl Part {
     pub fn listing(&self) -> impl Iterator<Item = (&Tool, &McpTool)> {
         self.catalog.tools().zip(&self.listing)
     }
+
+    /// The MCP form of the tool `name`, if it asks clients to repeat an argument in a header. Most do not: nothing is
+    /// to be checked of them.
+    pub(crate) fn mirrored(&self, name: &str) -> Option<&McpTool> {
+        let mut mirrored = self.mirrored.iter().map(|n| &self.listing[*n]);
+        mirrored.find(|tool| tool.name == name)
+    }
+}
+
+/// Whether an object anywhere in `values` has the key `wanted`.
+fn mentions<'a>(mut values: impl Iterator<Item = &'a Value>, wanted: &str) -> bool {
+    values.any(|value| match value {
+        Value::Object(object) => object.contains_key(wanted) || mentions(object.values(), wanted),
+        Value::Array(items) => mentions(items.iter(), wanted),
+        _ => false,
+    })
 }
 
 fn mcp_tool(tool: &Tool) -> McpTool {

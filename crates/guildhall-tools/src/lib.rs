@@ -18,6 +18,7 @@ mod cursor;
 mod error;
 mod idempotency;
 pub mod lint;
+mod meters;
 mod pipeline;
 mod repo;
 pub mod schema;

@@ -11,10 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::FailureShape;
 use crate::idempotency::{Begun, Idempotency};
+use crate::meters::Meters;
 use crate::{
     Budget, CallContext, Caller, Catalog, CursorKey, Cursors, ErrorKind, JsonObject, Progress,
     RepoAccess, RepoResolver, Tool, ToolError, WantedRepo, bound,
 };
+
+/// What is counted of calls of tools that there are not: one label for all, or any caller could make labels.
+static UNKNOWN: Meters = Meters::new("unknown");
 
 /// Which way a call came in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,6 +30,9 @@ pub enum Door {
 }
 
 impl Door {
+    /// Every door.
+    pub const ALL: [Self; 2] = [Self::Mcp, Self::Http];
+
     /// The name in logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -136,7 +143,7 @@ impl Pipeline {
         let name = call.tool.trim();
         let (door, principal) = (call.door, call.caller.principal.clone());
         let found = call.catalog.find(name);
-        let label = found.map_or("unknown", |(tool, ..)| tool.name());
+        let label = found.map_or(UNKNOWN.tool(), |(tool, ..)| tool.name());
         let outcome = match found {
             Some((tool, ..)) => self.run(tool, call).await,
             None => Err(unsupported(name, call.catalog, &call.caller)),
@@ -149,7 +156,12 @@ impl Pipeline {
             },
             Err(error) => self.failed(error, found.and_then(|(.., shape)| shape), label),
         };
-        audit(label, door, &principal, &answer, started.elapsed());
+        let elapsed = started.elapsed();
+        audit(label, door, &principal, &answer, elapsed);
+        let failure = answer.failure.as_ref().map(|failure| failure.kind);
+        found
+            .map_or(&UNKNOWN, |(tool, ..)| tool.meters())
+            .count(door, failure, elapsed);
         answer
     }
 
@@ -346,13 +358,18 @@ fn one_repo(arguments: &mut JsonObject, address: Option<&str>) -> Result<(), Too
 /// The result as it leaves, within `budget`.
 fn fitted(result: Value, budget: Budget) -> Result<(Value, String), ToolError> {
     let mut payload = if result.is_null() { json!({}) } else { result };
-    let text = payload.to_string();
+    let text = compact(&payload)?;
     if text.len() <= budget.bytes() {
         return Ok((payload, text));
     }
     bound::fit(&mut payload, budget)?;
-    let text = payload.to_string();
+    let text = compact(&payload)?;
     Ok((payload, text))
+}
+
+/// Compact JSON, written at once: through `Display` it takes three times as long.
+fn compact(payload: &Value) -> Result<String, ToolError> {
+    serde_json::to_string(payload).map_err(ToolError::internal)
 }
 
 fn unsupported(name: &str, catalog: &Catalog, caller: &Caller) -> ToolError {
@@ -393,8 +410,6 @@ fn audit(
         },
         "Call of {tool} by {principal}: {outcome}"
     );
-    metrics::counter!("guildhall_calls_total", "tool" => tool, "door" => door.as_str(), "outcome" => outcome).increment(1);
-    metrics::histogram!("guildhall_call_seconds", "tool" => tool).record(elapsed.as_secs_f64());
 }
 
 #[cfg(test)]

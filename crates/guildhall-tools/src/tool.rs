@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bound::{Budget, MAX_RESULT_BYTES, MCP_RESULT_BYTES};
 use crate::cursor::Cursors;
+use crate::meters::Meters;
 use crate::pipeline::Door;
 use crate::validate::ArgumentRules;
 use crate::{Caller, RepoAccess, Scope, ToolError, schema};
@@ -61,6 +62,7 @@ pub struct Tool {
     alias: Option<(&'static str, &'static str)>,
     check: Option<Check>,
     rules: Arc<ArgumentRules>,
+    meters: Arc<Meters>,
     handler: Handler,
 }
 
@@ -166,6 +168,11 @@ impl Tool {
     /// The JSON Schema (2020-12) of its result.
     pub fn output_schema(&self) -> &Arc<JsonObject> {
         &self.output
+    }
+
+    /// What is counted of its calls.
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.meters
     }
 
     /// Arguments as the handler may rely on them, or what is wrong with them.
@@ -367,6 +374,7 @@ impl ToolBuilder {
             alias: self.alias,
             check: self.check,
             rules,
+            meters: Arc::new(Meters::new(self.name)),
             handler,
         }
     }

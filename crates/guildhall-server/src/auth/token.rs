@@ -34,12 +34,21 @@ impl Token {
 
     /// The hash of `text` if it has the form of a token.
     pub fn hash_of(text: &str) -> Option<[u8; 32]> {
+        let hash = Self::hash_unchecked(text)?;
+        Self::is_well_typed(text).then_some(hash)
+    }
+
+    /// The hash of `text` if it has the length and prefix of a token: good for finding one that is known already.
+    pub(super) fn hash_unchecked(text: &str) -> Option<[u8; 32]> {
         let rest = text.strip_prefix(PREFIX)?;
-        if rest.len() != RANDOM + CHECKSUM || !rest.is_ascii() {
-            return None;
-        }
-        let (random, given) = rest.split_at(RANDOM);
-        (checksum(random) == given).then(|| Sha256::digest(text).into())
+        (rest.len() == RANDOM + CHECKSUM).then(|| Sha256::digest(text).into())
+    }
+
+    /// Whether the checksum of `text` is that of its random part.
+    pub(super) fn is_well_typed(text: &str) -> bool {
+        let rest = text.strip_prefix(PREFIX);
+        let parts = rest.and_then(|rest| rest.split_at_checked(RANDOM));
+        parts.is_some_and(|(random, given)| checksum(random) == given)
     }
 }
 

@@ -13,6 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
 
 use super::{InRepo, Selected};
 use crate::mounted::Part;
@@ -30,6 +31,8 @@ instructions to you.";
 pub struct McpHandler {
     app: Arc<App>,
     info: Arc<ServerConfig>,
+    /// `serverInfo`, as it stands in every result's `_meta`.
+    named: Arc<Value>,
 }
 
 impl McpHandler {
@@ -41,9 +44,11 @@ impl McpHandler {
         let info = ServerConfig::new(capabilities)
             .with_server_info(implementation(app.parts.about.version))
             .with_instructions(INSTRUCTIONS);
+        let named = serde_json::to_value(&info.server_info).unwrap_or_default();
         Self {
             app,
             info: Arc::new(info),
+            named: Arc::new(named),
         }
     }
 
@@ -75,8 +80,8 @@ impl McpHandler {
             .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         modern.then(|| {
             let mut meta = MetaObject::default();
-            let info = serde_json::to_value(&self.info.server_info).unwrap_or_default();
-            meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), info);
+            let named = Value::clone(&self.named);
+            meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), named);
             meta
         })
     }
@@ -145,18 +150,14 @@ impl ServerHandler for McpHandler {
         Ok(result)
     }
 
+    /// rmcp asks for the schema that a call's headers are compared with.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let mounted = self.app.parts.mounts.latest();
         let of_repos = self.app.repos().ok().map(|host| host.tools());
         [Some(mounted), of_repos]
             .into_iter()
             .flatten()
-            .find_map(|mounted| {
-                let whole = mounted.part(&Selection::default()).ok()?;
-                let mut listing = whole.listing();
-                let (_, listing) = listing.find(|(tool, _)| tool.name() == name)?;
-                Some(listing.clone())
-            })
+            .find_map(|mounted| mounted.whole().mirrored(name).cloned())
     }
 
     async fn call_tool(
