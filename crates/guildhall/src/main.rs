@@ -12,6 +12,9 @@ mod wiring;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Whatever speaks TLS speaks it with this provider; it is the only one that is compiled in.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -25,6 +25,10 @@ use guildhall_testing::{Guildhall, Server};
 use load::{Figures, Request};
 use servers::Answers;
 
+/// The program's own, so that the ratios tell of the path and not of the allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROUNDS: usize = 5;
 const WARM_UP: Duration = Duration::from_millis(500);
 const MEASURED: Duration = Duration::from_secs(3);
