@@ -33,6 +33,7 @@ pub use reload::Reloader;
 pub use schema::schema;
 pub use secret::{REDACTED, Secret};
 pub use sections::Settings;
+pub use sections::lanes::LaneRules;
 pub use sections::logging::{Format, Level, Logging};
 pub use sections::options::OptionValue;
 pub use sections::server::Server;

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::Context as _;
 use futures::future::BoxFuture;
-use guildhall_core::{Clock, Principal, RepoName, RepoRole};
+use guildhall_core::{Clock, Ids, Principal, RepoName, RepoRole};
 use guildhall_git::{Environment, Git, GitError, Hosted, Hosting, Repository, Source, Standing};
 use guildhall_packs::git::Repositories;
+use guildhall_packs::lanes::{self, Queue};
 use guildhall_packs::roles::Granting;
 use guildhall_server::{Apart, Mounted, NewRepo, Origin, PackStream, RepoHost, RepoView};
 use guildhall_store::{self as store, Act, Repos as _, Roles as _, Store};
@@ -117,6 +118,8 @@ impl HostedRepos {
         store: Store,
         open: Arc<OpenRepos>,
         clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        rules: lanes::Rules,
         workspace: &Path,
     ) -> Result<Self, MountError> {
         let repositories: Arc<dyn Repositories> = Arc::clone(&open) as _;
@@ -124,8 +127,17 @@ impl HostedRepos {
             roles: Arc::new(store.clone()),
             clock: Arc::clone(&clock),
         };
+        let queue = Queue {
+            lanes: Arc::new(store.clone()),
+            asks: Arc::new(store.clone()),
+            repositories: Arc::clone(&repositories),
+            clock: Arc::clone(&clock),
+            ids,
+            rules,
+        };
         let catalog = Catalog::mount([
             guildhall_packs::git::pack(&repositories),
+            lanes::pack(&queue),
             guildhall_packs::roles::pack(&granting),
         ])?;
         Ok(Self(Arc::new(Inner {
@@ -503,7 +515,7 @@ fn settle(hosted: &Hosted, kept: &store::Repo) -> Result<(), GitError> {
 }
 
 /// The git repository that `workspace` is in: the nearest folder upwards that git would take for one.
-fn repository_around(workspace: &Path) -> Option<PathBuf> {
+pub(crate) fn repository_around(workspace: &Path) -> Option<PathBuf> {
     let full = workspace.canonicalize().ok()?;
     let around = full
         .ancestors()
@@ -512,7 +524,7 @@ fn repository_around(workspace: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a repository that came from `origin` is the one `around` the workspace.
-fn is_own(around: Option<&Path>, origin: Option<&str>) -> bool {
+pub(crate) fn is_own(around: Option<&Path>, origin: Option<&str>) -> bool {
     let (Some(around), Some(origin)) = (around, origin) else {
         return false;
     };

@@ -12,6 +12,7 @@ use guildhall_core::tracker::Tracker;
 use guildhall_core::{Clock, Ids, SystemClock, SystemIds};
 use guildhall_local::{Board, BoardOptions, IdPrefix};
 use guildhall_packs::git::Repositories;
+use guildhall_packs::lanes::Rules;
 use guildhall_server::{MountSource, Mounted};
 use guildhall_tools::{Catalog, Pack};
 use tokio::sync::watch;
@@ -222,6 +223,16 @@ impl MountSource for LiveMounts {
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
+}
+
+/// What the settings say of lanes and asks.
+pub(crate) fn lane_rules(settings: &Settings) -> Rules {
+    let lanes = &settings.lanes;
+    Rules::new(
+        lanes.lease_seconds,
+        lanes.max_open_asks,
+        lanes.max_open_lanes,
+    )
 }
 
 /// The machine's clock and random numbers.

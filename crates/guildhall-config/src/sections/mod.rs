@@ -1,5 +1,6 @@
 //! One file per section of `WORKFLOW.md`.
 
+pub(crate) mod lanes;
 pub(crate) mod later;
 pub(crate) mod logging;
 pub(crate) mod options;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use crate::reader::{Fields, Reading};
 use crate::yaml::Node;
+use lanes::LaneRules;
 use logging::Logging;
 use server::Server;
 use tools::Tools;
@@ -39,6 +41,9 @@ pub struct Settings {
     /// The server's address and limits.
     #[schemars(default)]
     pub server: Server,
+    /// How long claims live, and how much one person may have open.
+    #[schemars(default)]
+    pub lanes: LaneRules,
     /// What is logged, and where.
     #[schemars(default)]
     pub logging: Logging,
@@ -65,6 +70,7 @@ impl Settings {
         let trackers = section("trackers", reading);
         let tools = section("tools", reading);
         let server = section("server", reading);
+        let lanes = section("lanes", reading);
         let logging = section("logging", reading);
 
         let chosen_at = tracker.map(|node| node.at);
@@ -77,6 +83,7 @@ impl Settings {
             trackers,
             tools,
             server: Server::read(server, reading),
+            lanes: LaneRules::read(lanes, reading),
             logging: Logging::read(logging, reading),
             board,
         };

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use guildhall_core::RepoRole;
 use guildhall_git::{GitError, Repository};
-use guildhall_tools::{
-    CallContext, ErrorKind, Pack, RepoAccess, Scope, ToolBuilder, ToolError, json_len,
-};
+use guildhall_tools::{CallContext, Pack, RepoAccess, Scope, ToolBuilder, ToolError, json_len};
 use serde::Serialize;
+
+use crate::git_refusal::of as refusal;
 
 /// Where hosted repositories are opened. One value is kept per repository: it caches the order of its log.
 pub trait Repositories: Send + Sync {
@@ -67,17 +67,6 @@ where
         work(&*repositories.open(&repo)?).map_err(|error| refusal(&error))
     });
     read.await.map_err(ToolError::internal)?
-}
-
-/// What git says, in the pipeline's kinds. Only what the caller named is repeated to them, never a path of the machine.
-fn refusal(error: &GitError) -> ToolError {
-    let kind = match error {
-        GitError::NotFound { .. } => ErrorKind::NotFound,
-        GitError::TooLarge { .. } => ErrorKind::TooLarge,
-        error if error.is_callers_fault() => ErrorKind::BadArguments,
-        error => return ToolError::internal(format!("{error:?}")),
-    };
-    ToolError::new(kind, error.to_string())
 }
 
 /// How many of `items` fit `room` bytes of JSON, at least one where there is one.

@@ -13,10 +13,10 @@ use crate::tx::Tx;
 use crate::value::{Row, args};
 
 /// Most files a changeset has.
-pub const MOST_FILES: usize = 1000;
+pub const MOST_FILES: usize = 2000;
 
 /// Most bytes all files of a changeset have together.
-pub const MOST_BYTES: usize = 16 * 1024 * 1024;
+pub const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 /// Longest path, in bytes.
 const LONGEST_PATH: usize = 4096;

@@ -31,7 +31,9 @@ pub(super) async fn claim(
         return Err(Error::Busy);
     };
     let mut ask = seen.ask;
-    let data = json!({ "fence": claim.fence, "expires_at": millis(claim.expires_at) });
+    let data = json!({
+        "fence": claim.fence, "claimed_at": millis(claim.at), "expires_at": millis(claim.expires_at),
+    });
     record(tx, act, &asked.repo, &ask, "ask.claimed", data).await?;
     ask.state = AskState::Claimed;
     ask.fence = claim.fence;

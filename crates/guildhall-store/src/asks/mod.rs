@@ -35,6 +35,7 @@ pub use scope::AskScope;
 
 use crate::Store;
 use crate::act::Act;
+use crate::events::{Event, Events as _, Stream};
 use crate::fresh::Fresh;
 use crate::repos::Repo;
 use crate::store::Answer;
@@ -220,6 +221,15 @@ pub trait Asks: Send + Sync {
     /// The ask, or `None`.
     fn ask(&self, repo: RepoName, id: String) -> Answer<'_, Option<Ask>>;
 
+    /// Everything that happened to an ask after event number `after` of it, the oldest first, at most `limit`.
+    fn ask_history(
+        &self,
+        repo: RepoName,
+        id: String,
+        after: i64,
+        limit: u32,
+    ) -> Answer<'_, Vec<Event>>;
+
     /// The asks of a lane, the oldest first, after the one called `after`, at most `limit`.
     fn asks_of_lane(
         &self,
@@ -229,6 +239,10 @@ pub trait Asks: Send + Sync {
         after: Option<String>,
         limit: u32,
     ) -> Answer<'_, Vec<Ask>>;
+
+    /// The asks of a repo whose latest claim `by` has and has not answered, the oldest claim first, at most `limit`. How
+    /// old a claim is does not matter.
+    fn held_asks(&self, by: Principal, repo: RepoName, limit: u32) -> Answer<'_, Vec<Ask>>;
 
     /// What `by` may claim in a lane now, best first: the highest priority, then the oldest. With each, the unanswered
     /// asks that are known to touch the same files. Nothing, in a closed lane.
@@ -341,6 +355,16 @@ impl Asks for Store {
         }))
     }
 
+    fn ask_history(
+        &self,
+        repo: RepoName,
+        id: String,
+        after: i64,
+        limit: u32,
+    ) -> Answer<'_, Vec<Event>> {
+        self.of_stream(&Stream::ask(&repo, &id), after, limit)
+    }
+
     fn asks_of_lane(
         &self,
         repo: RepoName,
@@ -359,6 +383,12 @@ impl Asks for Store {
                 after.as_deref(),
                 *limit,
             ))
+        }))
+    }
+
+    fn held_asks(&self, by: Principal, repo: RepoName, limit: u32) -> Answer<'_, Vec<Ask>> {
+        Box::pin(self.read((by, repo, limit), |tx, (by, repo, limit)| {
+            Box::pin(read::held_by(tx, by, repo, *limit))
         }))
     }
 

@@ -139,6 +139,22 @@ pub(super) async fn of_lane(
     asks(tx.rows(sql, args).await?)
 }
 
+pub(super) async fn held_by(
+    tx: &mut Tx,
+    by: &Principal,
+    repo: &RepoName,
+    limit: u32,
+) -> Result<Vec<Ask>> {
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM asks a WHERE a.repo = $1 AND a.state = 'claimed' AND a.claimed_by = $2
+          ORDER BY a.claimed_at, a.id LIMIT $3"
+    );
+    let args = args![repo.as_str(), by, i64::from(limit.min(PAGE))];
+    asks(tx.rows(sql, args).await?)
+}
+
 pub(super) fn asks(rows: Vec<Row>) -> Result<Vec<Ask>> {
     rows.into_iter().map(|mut row| ask(&mut row)).collect()
 }

@@ -81,7 +81,7 @@ fn rendered(result: &Value) -> Result<String, CommandError> {
     }
 }
 
-fn read(path: &PathBuf) -> Result<String, CommandError> {
+pub(super) fn read(path: &PathBuf) -> Result<String, CommandError> {
     if path.as_os_str() == "-" {
         let mut text = String::new();
         std::io::stdin()

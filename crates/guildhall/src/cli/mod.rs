@@ -1,11 +1,14 @@
 //! The command line: one file per command.
 
 mod agent;
+mod ask;
 mod call;
 mod config;
 mod connect;
 mod credential;
 mod duration;
+mod in_repo;
+mod lane;
 mod login;
 mod mcp;
 mod repo;
@@ -46,6 +49,8 @@ enum Command {
     Tools(tools::Args),
     Call(call::Args),
     Repo(repo::Args),
+    Lane(lane::Args),
+    Ask(ask::Args),
     Mcp(mcp::Args),
     Config(config::Args),
     Whoami(whoami::Args),
@@ -67,6 +72,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Tools(args) => blocking(tools::run(&args)),
         Command::Call(args) => blocking(call::run(&args)),
         Command::Repo(args) => blocking(repo::run(&args)),
+        Command::Lane(args) => blocking(lane::run(&args)),
+        Command::Ask(args) => blocking(ask::run(&args)),
         Command::Mcp(args) => mcp::run(args),
         Command::Config(args) => config::run(&args),
         Command::Whoami(args) => blocking(whoami::run(&args)),

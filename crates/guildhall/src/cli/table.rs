@@ -37,6 +37,11 @@ impl Table {
         }
     }
 
+    /// The objects of the list `rows` as text; only the heads, where there are none.
+    pub(super) fn text(&self, rows: &Value) -> String {
+        self.rendered(rows.as_array().map(Vec::as_slice).unwrap_or_default())
+    }
+
     fn rendered(&self, rows: &[Value]) -> String {
         let mut grid = plain();
         grid.set_header(self.columns.iter().map(|column| column.head));

@@ -137,7 +137,14 @@ async fn start(
     )
     .await
     .map(Arc::new)?;
-    let repos = HostedRepos::new(store.clone(), open, Arc::clone(&clock), &workspace.root)?;
+    let repos = HostedRepos::new(
+        store.clone(),
+        open,
+        Arc::clone(&clock),
+        Arc::clone(&ids),
+        wiring::lane_rules(&loaded.settings),
+        &workspace.root,
+    )?;
     repos.settle().await?;
     let cursor_key = CursorKey::new(owned.cursor_key(&*ids)?);
 

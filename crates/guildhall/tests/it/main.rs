@@ -1,5 +1,6 @@
 //! Tests of the whole program, as people and agents run it.
 
+mod asks;
 mod cli;
 mod interop;
 mod lifecycle;

@@ -1,0 +1,22 @@
+//! `ask_claim`: takes an ask.
+
+use guildhall_tools::{CallContext, Tool, ToolError};
+
+use super::{Keyed, Named, Queue, Touched, writes};
+
+pub(super) fn tool(queue: Queue) -> Tool {
+    let tool = Tool::new(
+        "ask_claim",
+        "Claim an ask",
+        "Claim an ask, so that nobody else does it. Renew the claim before it expires, and answer with its fence.",
+    );
+    writes(tool).handler(move |context: CallContext, keyed: Keyed<Named>| {
+        let queue = queue.clone();
+        async move {
+            let act = queue.act(&context, "ask_claim", &keyed)?;
+            let ask = keyed.arguments.reference(&context)?;
+            let claimed = queue.asks.claim_ask(act, ask, queue.rules.lease);
+            Ok::<_, ToolError>(Touched::from(claimed.await?))
+        }
+    })
+}

@@ -1,0 +1,32 @@
+//! `lane_close`: ends a lane.
+
+use guildhall_tools::{CallContext, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Keyed, Queue, TouchedLane, writes};
+
+#[derive(Deserialize, JsonSchema, Serialize)]
+struct Arguments {
+    lane_id: String,
+}
+
+pub(super) fn tool(queue: Queue) -> Tool {
+    let tool = Tool::new(
+        "lane_close",
+        "Close a lane",
+        "Close a lane for good: nothing is posted or claimed in it any more. Its coordinators may.",
+    );
+    writes(tool).destructive().idempotent().handler(
+        move |context: CallContext, keyed: Keyed<Arguments>| {
+            let queue = queue.clone();
+            async move {
+                let act = queue.act(&context, "lane_close", &keyed)?;
+                let repo = context.repo()?.name.clone();
+                let lane = queue.lanes.close_lane(act, repo, keyed.arguments.lane_id);
+                let lane = lane.await?;
+                Ok::<_, ToolError>(TouchedLane::from(lane))
+            }
+        },
+    )
+}

@@ -1,0 +1,303 @@
+//! Lanes and asks as results show them.
+
+use guildhall_core::Principal;
+use guildhall_core::clock::rfc3339_millis;
+use guildhall_store::{
+    Ask, AskAnswer, Changeset, Claim, Event, FileMode, Lane, LaneState, Position,
+};
+use guildhall_tools::JsonObject;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::changes::{Encoding, shown};
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct LaneView {
+    pub(super) id: String,
+    title: String,
+    description: String,
+    state: &'static str,
+    proposer: String,
+    coordinators: Vec<String>,
+    maintainers: Vec<String>,
+    related_lanes: Vec<String>,
+    allow_self_review: bool,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_at: Option<String>,
+    /// In `lane_get`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<JsonObject>>")]
+    pub(super) asks: Option<Vec<AskView>>,
+    /// In `lane_get` and `lane_list`, oldest first
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) history: Option<Vec<StepView>>,
+}
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct AskView {
+    pub(super) id: String,
+    pub(super) lane_id: String,
+    kind: String,
+    title: String,
+    body: String,
+    state: &'static str,
+    scope: &'static str,
+    priority: i64,
+    depends_on: Vec<String>,
+    /// How many of them are not resolved
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    waits_for: i64,
+    /// One of them was denied
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    blocked: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    files: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changeset_id: Option<String>,
+    /// The ask whose answer posted it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    follows: Option<String>,
+    /// The ask that began the work
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work_ask_id: Option<String>,
+    posted_by: String,
+    posted_at: String,
+    updated_at: String,
+    claim: Option<ClaimView>,
+    answer: Option<AnswerView>,
+    /// Unanswered asks known to touch the same files
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) touches_same_files: Vec<OverlapView>,
+}
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct ClaimView {
+    by: String,
+    at: String,
+    expires_at: String,
+    fence: i64,
+}
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct AnswerView {
+    verdict: &'static str,
+    by: String,
+    at: String,
+    note: Option<String>,
+    payload: JsonObject,
+}
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct OverlapView {
+    pub(super) ask_id: String,
+    pub(super) files: Vec<String>,
+}
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct StepView {
+    at: String,
+    by: String,
+    what: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ask_id: Option<String>,
+    data: JsonObject,
+}
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct ChangesetView {
+    id: String,
+    state: &'static str,
+    author: String,
+    base_commit: Option<String>,
+    message: String,
+    reviewed_by: Option<String>,
+    landed_as: Option<String>,
+    pub(super) files: Vec<FileView>,
+}
+
+#[derive(JsonSchema, Serialize)]
+pub(super) struct FileView {
+    pub(super) path: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    delete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<&'static str>,
+    /// The whole content, or the next part of it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
+    /// The content goes on behind `next_cursor`
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    pub(super) truncated: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "what serde calls takes a reference"
+)]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
+impl From<Lane> for LaneView {
+    fn from(lane: Lane) -> Self {
+        Self {
+            id: lane.id,
+            title: lane.title,
+            description: lane.description,
+            state: match lane.state {
+                LaneState::Open => "open",
+                LaneState::Closed => "closed",
+            },
+            proposer: lane.proposer.name().to_owned(),
+            coordinators: names(&lane.coordinators),
+            maintainers: names(&lane.maintainers),
+            related_lanes: lane.related,
+            allow_self_review: lane.allow_self_review,
+            created_at: rfc3339_millis(lane.created_at),
+            closed_at: lane.closed_at.map(rfc3339_millis),
+            asks: None,
+            history: None,
+        }
+    }
+}
+
+fn names(people: &[Principal]) -> Vec<String> {
+    people.iter().map(|user| user.name().to_owned()).collect()
+}
+
+impl From<Ask> for AskView {
+    fn from(ask: Ask) -> Self {
+        Self {
+            work_ask_id: (ask.work != ask.id).then_some(ask.work),
+            id: ask.id,
+            lane_id: ask.lane,
+            kind: ask.kind.name().to_owned(),
+            title: ask.title,
+            body: ask.body,
+            state: ask.state.name(),
+            scope: ask.scope.name(),
+            priority: ask.priority,
+            depends_on: ask.depends_on,
+            waits_for: ask.waits_for,
+            blocked: ask.blocked,
+            files: ask.files,
+            changeset_id: ask.changeset,
+            follows: ask.follows,
+            posted_by: ask.posted_by.name().to_owned(),
+            posted_at: rfc3339_millis(ask.posted_at),
+            updated_at: rfc3339_millis(ask.changed_at),
+            claim: ask.claim.map(ClaimView::from),
+            answer: ask.answer.map(AnswerView::from),
+            touches_same_files: Vec::new(),
+        }
+    }
+}
+
+impl From<Claim> for ClaimView {
+    fn from(claim: Claim) -> Self {
+        Self {
+            by: claim.by.name().to_owned(),
+            at: rfc3339_millis(claim.at),
+            expires_at: rfc3339_millis(claim.expires_at),
+            fence: claim.fence,
+        }
+    }
+}
+
+impl From<AskAnswer> for AnswerView {
+    fn from(answer: AskAnswer) -> Self {
+        Self {
+            verdict: answer.verdict.name(),
+            by: answer.by.name().to_owned(),
+            at: rfc3339_millis(answer.at),
+            note: answer.note,
+            payload: object(answer.payload),
+        }
+    }
+}
+
+impl From<Event> for StepView {
+    fn from(event: Event) -> Self {
+        Self {
+            at: rfc3339_millis(event.at),
+            by: event.actor,
+            what: event.kind,
+            ask_id: event.about.ask,
+            data: object(event.data),
+        }
+    }
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+impl ChangesetView {
+    /// The changeset with its files but without their contents, and the contents.
+    pub(super) fn apart(changeset: Changeset) -> (Self, Vec<Content>) {
+        let mut contents = Vec::new();
+        let files = changeset
+            .files
+            .into_iter()
+            .map(|file| {
+                let content = file.content.as_deref().map(shown);
+                let (text, encoding) = content.unzip();
+                contents.push(Content(text));
+                FileView {
+                    path: file.path,
+                    delete: file.deleted,
+                    mode: file.mode.map(FileMode::name),
+                    content: None,
+                    encoding: encoding.filter(|encoding| *encoding != Encoding::Utf8),
+                    truncated: false,
+                }
+            })
+            .collect();
+        let view = Self {
+            id: changeset.id,
+            state: changeset.state.name(),
+            author: changeset.author.name().to_owned(),
+            base_commit: changeset.base_commit,
+            message: changeset.message,
+            reviewed_by: changeset.reviewed_by.map(|by| by.name().to_owned()),
+            landed_as: changeset.landed_as,
+            files,
+        };
+        (view, contents)
+    }
+}
+
+/// The content of a file; `None` for one that has none in its changeset.
+pub(super) struct Content(pub(super) Option<String>);
+
+/// A place in the log, as cursors keep it.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+pub(super) struct Place {
+    tx: i64,
+    id: i64,
+}
+
+impl From<Position> for Place {
+    fn from(Position { tx, id }: Position) -> Self {
+        Self { tx, id }
+    }
+}
+
+impl From<Place> for Position {
+    fn from(Place { tx, id }: Place) -> Self {
+        Self { tx, id }
+    }
+}
