@@ -9,6 +9,7 @@ mod bench;
 mod check;
 mod conformance;
 mod generate;
+mod race;
 mod serve;
 mod sh;
 mod soak;
@@ -37,6 +38,8 @@ enum Task {
     Bench(bench::Args),
     /// Repeat what takes long to show a fault
     Soak(soak::Args),
+    /// Race many callers for few asks, and check every outcome
+    Race(race::Args),
     /// Write or check the pages under docs/reference
     Generate(generate::Args),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Task::Check(args) => check::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Soak(args) => soak::run(&args),
+        Task::Race(args) => race::run(&args),
         Task::Generate(args) => generate::run(&args),
     };
     match done {

@@ -6,4 +6,6 @@ mod conformance;
 mod kill;
 mod lane_world;
 mod nodes;
+mod paused;
+mod race;
 mod world;

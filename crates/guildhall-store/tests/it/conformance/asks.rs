@@ -168,7 +168,7 @@ pub(super) async fn a_claim_is_renewed_and_given_up_by_its_holder_alone(world: &
         );
     }
     let holds = store.held_asks(name(ANN_A), repo_name(REPO), 10).await;
-    assert_eq!(holds.unwrap(), [first.clone()]);
+    assert_eq!(holds.unwrap(), std::slice::from_ref(&first));
     let holds = store.held_asks(name(ANN), repo_name(REPO), 10).await;
     assert_eq!(holds.unwrap(), []);
     let renewed = store.renew_ask(by(ANN_A, 60), held(&ask.id), LEASE);
