@@ -45,11 +45,12 @@ pub trait Principals: Send + Sync {
     /// [`Error::NotAllowed`] unless an operator does it.
     fn add_user(&self, act: Act, user: Principal) -> Answer<'_, Account>;
 
-    /// Adds an agent of the user who acts, or of any user where an operator does.
+    /// Adds an agent of the user who acts, or of any user where an operator does. One that was disabled may do things
+    /// again; the tokens it had are revoked for good.
     ///
     /// # Errors
     ///
-    /// [`Error::Taken`] for a name that is known; [`Error::Invalid`] for a user's name; [`Error::Missing`] where its user
+    /// [`Error::Taken`] for a name that is known and not disabled; [`Error::Invalid`] for a user's name; [`Error::Missing`] where its user
     /// is not known or is disabled; [`Error::NotAllowed`] for an agent, or for somebody else's agent.
     fn add_agent(&self, act: Act, agent: Principal) -> Answer<'_, Account>;
 
@@ -141,9 +142,34 @@ async fn add_agent(tx: &mut Tx, act: &Act, agent: &Principal) -> Result<Account>
     may_manage(tx, act, agent).await?;
     let user = user_of(agent);
     match account(tx, &user).await? {
-        Some(account) if account.disabled_at.is_none() => add(tx, act, agent, false).await,
-        _ => Err(Error::missing("user", &user)),
+        Some(account) if account.disabled_at.is_none() => {}
+        _ => return Err(Error::missing("user", &user)),
     }
+    match account(tx, agent).await? {
+        Some(known) if known.disabled_at.is_some() => enable(tx, act, agent).await,
+        _ => add(tx, act, agent, false).await,
+    }
+}
+
+/// Lets a disabled agent do things again, with none of the tokens it had.
+async fn enable(tx: &mut Tx, act: &Act, agent: &Principal) -> Result<Account> {
+    tx.run(
+        "UPDATE tokens SET revoked_at = $2 WHERE principal = $1 AND revoked_at IS NULL",
+        args![agent, act.at],
+    )
+    .await?;
+    let enabled = tx
+        .run(
+            "UPDATE principals SET disabled_at = NULL WHERE name = $1 AND disabled_at IS NOT NULL",
+            args![agent],
+        )
+        .await?;
+    if enabled == 0 {
+        // Somebody else did in the same moment.
+        return Err(Error::taken("principal", agent));
+    }
+    record(tx, act, agent, "principal.enabled").await?;
+    known(tx, agent).await
 }
 
 async fn add(tx: &mut Tx, act: &Act, principal: &Principal, operator: bool) -> Result<Account> {
@@ -164,9 +190,7 @@ async fn add(tx: &mut Tx, act: &Act, principal: &Principal, operator: bool) -> R
         return Err(Error::taken("principal", principal));
     }
     record(tx, act, principal, "principal.added").await?;
-    account(tx, principal)
-        .await?
-        .ok_or_else(|| Error::fault("a row that was just written is not there"))
+    known(tx, principal).await
 }
 
 async fn disable(tx: &mut Tx, act: &Act, principal: &Principal) -> Result<Account> {
@@ -175,10 +199,10 @@ async fn disable(tx: &mut Tx, act: &Act, principal: &Principal) -> Result<Accoun
     } else {
         needs_operator(tx, act, "disable users").await?;
     }
-    let known = account(tx, principal)
+    let account = account(tx, principal)
         .await?
         .ok_or_else(|| Error::missing("principal", principal))?;
-    if known.operator {
+    if account.operator {
         return Err(Error::NotAllowed(format!(
             "`{principal}` operates this server and cannot be disabled"
         )));
@@ -192,6 +216,11 @@ async fn disable(tx: &mut Tx, act: &Act, principal: &Principal) -> Result<Accoun
     if disabled == 1 {
         record(tx, act, principal, "principal.disabled").await?;
     }
+    known(tx, principal).await
+}
+
+/// What is known of a principal that was just written.
+async fn known(tx: &mut Tx, principal: &Principal) -> Result<Account> {
     account(tx, principal)
         .await?
         .ok_or_else(|| Error::fault("a row that was just written is not there"))

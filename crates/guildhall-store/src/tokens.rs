@@ -99,6 +99,9 @@ pub trait Tokens: Send + Sync {
     /// The tokens of `principal` itself, newest first; an agent's are its own.
     fn tokens_of(&self, principal: Principal) -> Answer<'_, Vec<TokenInfo>>;
 
+    /// Every token there is, by principal, each one's newest first.
+    fn all_tokens(&self) -> Answer<'_, Vec<TokenInfo>>;
+
     /// Revokes a token. Done twice, the first time stands.
     ///
     /// # Errors
@@ -131,10 +134,14 @@ impl Tokens for Store {
     fn tokens_of(&self, principal: Principal) -> Answer<'_, Vec<TokenInfo>> {
         const SQL: &str = columns!("WHERE t.principal = $1 ORDER BY t.created_at DESC, t.id");
         Box::pin(self.read(principal, |tx, principal| {
-            Box::pin(async move {
-                let rows = tx.rows(SQL, args![principal]).await?;
-                rows.into_iter().map(|mut row| read(&mut row)).collect()
-            })
+            Box::pin(async move { infos(tx.rows(SQL, args![principal]).await?) })
+        }))
+    }
+
+    fn all_tokens(&self) -> Answer<'_, Vec<TokenInfo>> {
+        const SQL: &str = columns!("ORDER BY t.principal, t.created_at DESC, t.id");
+        Box::pin(self.read((), |tx, ()| {
+            Box::pin(async move { infos(tx.rows(SQL, &[]).await?) })
         }))
     }
 
@@ -238,6 +245,10 @@ async fn info(tx: &mut Tx, id: &str) -> Result<TokenInfo> {
         .await?
         .ok_or_else(|| Error::missing("token", id))?;
     read(&mut row)
+}
+
+fn infos(rows: Vec<Row>) -> Result<Vec<TokenInfo>> {
+    rows.into_iter().map(|mut row| read(&mut row)).collect()
 }
 
 fn read(row: &mut Row) -> Result<TokenInfo> {

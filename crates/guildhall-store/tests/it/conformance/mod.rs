@@ -45,12 +45,14 @@ suite! {
         only_operators_add_users,
         a_user_adds_their_own_agents,
         a_disabled_user_takes_their_agents_along,
+        an_agent_that_is_made_again_has_none_of_its_tokens,
         names_are_taken_exactly_once_by_many_at_once,
     }
     tokens {
         a_token_is_found_by_its_hash_until_it_ends,
         limits_come_back_as_they_were_given,
         who_is_disabled_has_no_token,
+        every_token_is_listed_by_its_principal,
         only_the_user_in_person_or_an_operator_makes_tokens,
         the_last_use_is_written_once_a_minute,
     }

@@ -1,4 +1,4 @@
-use guildhall_store::{Error, Principals as _};
+use guildhall_store::{Error, NewToken, Principals as _, Tokens as _};
 
 use crate::world::{OPERATOR, World, add_user, at, by, name, with_operator};
 
@@ -78,6 +78,40 @@ pub(super) async fn a_disabled_user_takes_their_agents_along(world: &World) {
     assert_eq!(twice.disabled_at, Some(at(3)));
     let agent = store.add_agent(by(OPERATOR, 5), name("ann@example.com[x]"));
     assert!(matches!(agent.await, Err(Error::Missing { .. })));
+}
+
+pub(super) async fn an_agent_that_is_made_again_has_none_of_its_tokens(world: &World) {
+    let store = with_operator(world).await;
+    add_user(&store, "ann@example.com").await;
+    let (ann, claude) = ("ann@example.com", name("ann@example.com[claude]"));
+    let first = store.add_agent(by(ann, 1), claude.clone()).await.unwrap();
+    let token = |id: &str, hash: u8| NewToken {
+        id: id.to_owned(),
+        hash: [hash; 32],
+        principal: claude.clone(),
+        expires_at: None,
+        repos: None,
+        bound: None,
+        tools: None,
+    };
+    store.issue(by(ann, 2), token("tok-1", 1)).await.unwrap();
+    store.disable(by(ann, 3), claude.clone()).await.unwrap();
+    let itself = store.add_agent(by("ann@example.com[claude]", 4), claude.clone());
+    assert!(matches!(itself.await, Err(Error::NotAllowed(_))));
+    let again = store.add_agent(by(ann, 4), claude.clone()).await.unwrap();
+    assert_eq!(again, first);
+    assert_eq!(store.bearer([1; 32], at(5)).await.unwrap(), None);
+    let kept = store.tokens_of(claude.clone()).await.unwrap();
+    assert_eq!(kept[0].revoked_at, Some(at(4)));
+    store.issue(by(ann, 5), token("tok-2", 2)).await.unwrap();
+    assert!(store.bearer([2; 32], at(6)).await.unwrap().is_some());
+    let twice = store.add_agent(by(ann, 6), claude.clone()).await;
+    assert!(matches!(twice, Err(Error::Taken { .. })));
+    // An agent of a disabled user stays what it is.
+    store.disable(by(ann, 7), claude.clone()).await.unwrap();
+    store.disable(by(OPERATOR, 8), name(ann)).await.unwrap();
+    let without_user = store.add_agent(by(OPERATOR, 9), claude).await;
+    assert!(matches!(without_user, Err(Error::Missing { .. })));
 }
 
 pub(super) async fn names_are_taken_exactly_once_by_many_at_once(world: &World) {

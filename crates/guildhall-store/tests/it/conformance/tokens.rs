@@ -109,6 +109,26 @@ pub(super) async fn who_is_disabled_has_no_token(world: &World) {
     }
 }
 
+pub(super) async fn every_token_is_listed_by_its_principal(world: &World) {
+    let store = with_claude(world).await;
+    let mut ids = Vec::new();
+    for (id, hash, who) in [
+        ("tok-1", 1, OPERATOR),
+        ("tok-2", 2, CLAUDE),
+        ("tok-3", 3, ANN),
+    ] {
+        let made = store.issue(by(OPERATOR, 2), token(id, hash, who)).await;
+        ids.push((made.unwrap().principal, id.to_owned()));
+    }
+    ids.sort();
+    let listed = store.all_tokens().await.unwrap();
+    let listed: Vec<_> = listed
+        .into_iter()
+        .map(|token| (token.principal, token.id))
+        .collect();
+    assert_eq!(listed, ids);
+}
+
 pub(super) async fn only_the_user_in_person_or_an_operator_makes_tokens(world: &World) {
     let store = with_claude(world).await;
     add_user(&store, "bob@example.com").await;
