@@ -3,6 +3,7 @@
 //! A tool's file holds its arguments, its result, what it does and its tests. Packs know their tracker's client and
 //! `guildhall-tools`; they never know a door or each other.
 
+mod act;
 mod changes;
 pub mod git;
 mod git_refusal;

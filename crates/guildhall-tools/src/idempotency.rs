@@ -19,7 +19,9 @@ const MAX_KEY: usize = 200;
 
 /// The answers given under idempotency keys. A key belongs to a principal and a tool.
 ///
-/// They are kept in memory: a key does not outlive the server.
+/// They are kept in memory: a key does not outlive the server. That is for tools that write to something without keys, such
+/// as files or another service. A tool that writes to our store lets the store keep its keys
+/// ([`ToolBuilder::keyed_by_store`](crate::ToolBuilder::keyed_by_store)), and then nothing is kept here.
 pub(crate) struct Idempotency {
     clock: Arc<dyn Clock>,
     kept: Mutex<HashMap<Key, Kept>>,

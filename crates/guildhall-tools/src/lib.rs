@@ -32,4 +32,4 @@ pub use cursor::{CursorKey, Cursors};
 pub use error::{ErrorKind, ToolError};
 pub use pipeline::{Answer, Call, Door, Failure, Pipeline, PipelineParts};
 pub use repo::{RepoAccess, RepoResolver, WantedRepo};
-pub use tool::{Annotations, CallContext, Check, JsonObject, Progress, Tool, ToolBuilder};
+pub use tool::{Annotations, CallContext, CallKey, Check, JsonObject, Progress, Tool, ToolBuilder};

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::FailureShape;
 use crate::idempotency::{Begun, Idempotency};
 use crate::meters::Meters;
+use crate::tool::{CallKey, Keyed};
 use crate::{
     Budget, CallContext, Caller, Catalog, CursorKey, Cursors, ErrorKind, JsonObject, Progress,
     RepoAccess, RepoResolver, Tool, ToolError, WantedRepo, bound,
@@ -200,10 +201,9 @@ impl Pipeline {
         // How much and from where are not part of what was asked; a cursor goes on with another `max_bytes` too.
         arguments.remove("max_bytes");
         let cursor = arguments.remove("cursor");
-        let key = if tool.is_keyed() {
-            arguments.remove("idempotency_key")
-        } else {
-            None
+        let key = match tool.keyed() {
+            Keyed::No => None,
+            Keyed::ByPipeline | Keyed::ByStore => arguments.remove("idempotency_key"),
         };
         let cursors = if tool.reads_on() {
             self.cursor_key
@@ -211,15 +211,22 @@ impl Pipeline {
         } else {
             Cursors::unused()
         };
-        let mut first = None;
-        if let Some(Value::String(key)) = key {
-            match self
-                .idempotency
-                .begin(&call.caller.principal, tool.name(), &key, &arguments)?
-            {
-                Begun::Again(payload, text) => return Ok((payload, text)),
-                Begun::First(run) => first = Some(run),
+        let (mut first, mut once) = (None, None);
+        match (key, tool.keyed()) {
+            (Some(Value::String(key)), Keyed::ByStore) => {
+                once = Some(CallKey::new(tool.name(), key, &arguments));
             }
+            (Some(Value::String(key)), _) => {
+                let caller = &call.caller.principal;
+                match self
+                    .idempotency
+                    .begin(caller, tool.name(), &key, &arguments)?
+                {
+                    Begun::Again(payload, text) => return Ok((payload, text)),
+                    Begun::First(run) => first = Some(run),
+                }
+            }
+            _ => {}
         }
         if let Some(cursor) = cursor {
             arguments.insert("cursor".to_owned(), cursor);
@@ -229,6 +236,7 @@ impl Pipeline {
             door: call.door,
             budget,
             repo,
+            once,
             cursors,
             cancelled: call.cancelled.clone(),
             progress: call.progress,

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::bound::{Budget, MAX_RESULT_BYTES, MCP_RESULT_BYTES};
@@ -56,7 +57,7 @@ pub struct Tool {
     scope: Scope,
     local_only: bool,
     sized_by_limit: bool,
-    keyed: bool,
+    keyed: Keyed,
     input: Arc<JsonObject>,
     output: Arc<JsonObject>,
     alias: Option<(&'static str, &'static str)>,
@@ -80,7 +81,7 @@ pub struct ToolBuilder {
     local_only: bool,
     sized_by_limit: bool,
     bounded: bool,
-    keyed: bool,
+    keyed: Keyed,
     alias: Option<(&'static str, &'static str)>,
     check: Option<Check>,
 }
@@ -111,7 +112,7 @@ impl Tool {
             local_only: false,
             sized_by_limit: false,
             bounded: false,
-            keyed: false,
+            keyed: Keyed::No,
             alias: None,
             check: None,
         }
@@ -152,7 +153,7 @@ impl Tool {
         self.rules.takes("cursor")
     }
 
-    pub(crate) fn is_keyed(&self) -> bool {
+    pub(crate) fn keyed(&self) -> Keyed {
         self.keyed
     }
 
@@ -262,10 +263,19 @@ impl ToolBuilder {
     }
 
     /// It writes, and takes an `idempotency_key`: the same key with the same arguments within 24 hours gives the first
-    /// answer and writes nothing.
+    /// answer and writes nothing. The pipeline keeps the answer, in this process's memory: for tools that write to
+    /// something that keeps no keys itself.
     #[must_use]
     pub const fn keyed(mut self) -> Self {
-        self.keyed = true;
+        self.keyed = Keyed::ByPipeline;
+        self
+    }
+
+    /// As [`ToolBuilder::keyed`], but the tool hands the key ([`CallContext::once`]) to the store with its one change, which
+    /// keeps it in the same transaction: it outlives the server, holds on every node, and is never kept twice.
+    #[must_use]
+    pub const fn keyed_by_store(mut self) -> Self {
+        self.keyed = Keyed::ByStore;
         self
     }
 
@@ -341,7 +351,7 @@ impl ToolBuilder {
                 json!({ "type": "integer", "minimum": 1, "description": about }),
             );
         }
-        if self.keyed {
+        if self.keyed != Keyed::No {
             let about = "Makes a retry safe: the same key gives the first answer";
             schema::add_property(
                 &mut input,
@@ -392,6 +402,40 @@ fn typed<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, ToolError> {
     })
 }
 
+/// Who keeps a tool's idempotency keys.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Keyed {
+    /// It takes none.
+    No,
+    /// The pipeline, in memory.
+    ByPipeline,
+    /// The store, with the tool's change.
+    ByStore,
+}
+
+/// An idempotency key, with what it stands for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CallKey {
+    /// The tool that was called.
+    pub tool: &'static str,
+    /// The key as given.
+    pub key: String,
+    /// SHA-256 of the call's other arguments; their order does not count.
+    pub arguments: [u8; 32],
+}
+
+impl CallKey {
+    pub(crate) fn new(tool: &'static str, key: String, arguments: &JsonObject) -> Self {
+        let mut sorted = Value::Object(arguments.clone());
+        sorted.sort_all_objects();
+        Self {
+            tool,
+            key,
+            arguments: Sha256::digest(sorted.to_string()).into(),
+        }
+    }
+}
+
 /// What a tool is told about the call it serves.
 #[derive(Clone, Debug)]
 pub struct CallContext {
@@ -403,6 +447,8 @@ pub struct CallContext {
     pub budget: Budget,
     /// The repository the call is about, for tools whose scope is one.
     pub repo: Option<RepoAccess>,
+    /// The call's idempotency key, for tools whose store call keeps it.
+    pub once: Option<CallKey>,
     /// Makes and reads the cursors of this call.
     pub cursors: Cursors,
     /// Cancelled when the client goes away or says so.

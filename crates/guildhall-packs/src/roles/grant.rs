@@ -4,7 +4,8 @@ use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Granted, Granting, act, role, user};
+use super::{Granted, Granting, role, user};
+use crate::act::act;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -29,6 +30,7 @@ pub(super) fn tool(granting: Granting) -> Tool {
          user's role.",
     )
     .scope(Scope::RepoOwnerInPerson)
+    .keyed_by_store()
     .idempotent()
     .handler(move |context: CallContext, arguments: Arguments| {
         let granting = granting.clone();
@@ -36,7 +38,7 @@ pub(super) fn tool(granting: Granting) -> Tool {
             let role = role(&arguments.role, arguments.lane_id)?;
             let user = user(&arguments.username)?;
             let repo = context.repo()?.name.clone();
-            let granted = granting.roles.grant(act(&context, &granting.clock), repo, user, role).await;
+            let granted = granting.roles.grant(act(&context, &*granting.clock), repo, user, role).await;
             let grant = granted?.into();
             Ok::<_, ToolError>(Given { grant })
         }

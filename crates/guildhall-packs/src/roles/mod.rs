@@ -10,8 +10,8 @@ mod revoke;
 use std::sync::Arc;
 
 use guildhall_core::{Clock, LaneRole, Principal, RepoRole};
-use guildhall_store::{Act, Grant, Role, Roles};
-use guildhall_tools::{CallContext, Pack, ToolError};
+use guildhall_store::{Grant, Role, Roles};
+use guildhall_tools::{Pack, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -94,11 +94,6 @@ fn user(username: &str) -> Result<Principal, ToolError> {
         ToolError::bad_arguments(error.to_string())
             .hint("Roles belong to users; an agent has its user's.")
     })
-}
-
-/// The caller, now.
-fn act(context: &CallContext, clock: &Arc<dyn Clock>) -> Act {
-    Act::new(context.caller.principal.clone(), clock.now())
 }
 
 #[cfg(test)]

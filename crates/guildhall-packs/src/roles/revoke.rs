@@ -4,7 +4,8 @@ use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Granting, act, role, user};
+use super::{Granting, role, user};
+use crate::act::act;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -28,6 +29,7 @@ pub(super) fn tool(granting: Granting) -> Tool {
         "Take a role back from a user. Only an owner in person may.",
     )
     .scope(Scope::RepoOwnerInPerson)
+    .keyed_by_store()
     .destructive()
     .handler(move |context: CallContext, arguments: Arguments| {
         let granting = granting.clone();
@@ -37,7 +39,7 @@ pub(super) fn tool(granting: Granting) -> Tool {
             let repo = context.repo()?.name.clone();
             let withdrawn = granting
                 .roles
-                .withdraw(act(&context, &granting.clock), repo, user, role)
+                .withdraw(act(&context, &*granting.clock), repo, user, role)
                 .await;
             withdrawn?;
             Ok::<_, ToolError>(Revoked { ok: true })

@@ -1,5 +1,5 @@
 use guildhall_core::{RepoName, SystemClock};
-use guildhall_store::{NewRepo, Principals as _, Repos as _, Store};
+use guildhall_store::{Act, NewRepo, Principals as _, Repos as _, Store};
 use guildhall_tools::{Answer, Caller, Door, ErrorKind, RepoAccess, RepoResolver, WantedRepo};
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ impl RepoResolver for One {
 
 struct Bench {
     _dir: tempfile::TempDir,
+    store: Store,
     tools: UnderTest,
 }
 
@@ -58,13 +59,10 @@ impl Bench {
             origin: None,
         };
         store.add_repo(act(), repo).await.unwrap();
-        let granting = Granting {
-            roles: Arc::new(store.clone()),
-            clock: Arc::new(SystemClock),
-        };
         Self {
             _dir: dir,
-            tools: UnderTest::new(pack(&granting), Some(Arc::new(One(store)))),
+            tools: tools(&store),
+            store,
         }
     }
 
@@ -81,6 +79,15 @@ impl Bench {
             .map(|grant| (text(&grant["username"]), text(&grant["role"])))
             .collect()
     }
+}
+
+/// The tools over `store`, as a server that was just started has them.
+fn tools(store: &Store) -> UnderTest {
+    let granting = Granting {
+        roles: Arc::new(store.clone()),
+        clock: Arc::new(SystemClock),
+    };
+    UnderTest::new(pack(&granting), Some(Arc::new(One(store.clone()))))
 }
 
 fn kind(answer: &Answer) -> Option<ErrorKind> {
@@ -205,5 +212,35 @@ async fn wrong_roles_and_names_are_told_with_what_is_allowed() {
         Some(ErrorKind::NotFound),
         "{}",
         unknown.text
+    );
+}
+
+#[tokio::test]
+async fn a_key_outlives_the_server_and_gives_the_first_answer() {
+    let mut bench = Bench::new().await;
+    let reader = json!({ "username": OTHER, "role": "reader", "idempotency_key": "k1" });
+    let first = bench.call(OWNER, "role_grant", reader.clone()).await;
+    assert_eq!(first.failure, None, "{}", first.text);
+    let taken = json!({ "username": OTHER, "role": "reader", "idempotency_key": "k2" });
+    let revoked = bench.call(OWNER, "role_revoke", taken.clone()).await;
+    assert_eq!(revoked.payload, json!({ "ok": true }));
+    bench.tools = tools(&bench.store);
+    // Sent again, and in another order, it is not done again.
+    let again = json!({ "idempotency_key": "k1", "role": "reader", "username": OTHER });
+    let again = bench.call(OWNER, "role_grant", again).await;
+    assert_eq!(again.text, first.text);
+    assert_eq!(bench.grants().await, []);
+    let again = bench.call(OWNER, "role_revoke", taken).await;
+    assert_eq!(again.payload, json!({ "ok": true }));
+    let other = json!({ "username": OTHER, "role": "owner", "idempotency_key": "k1" });
+    let other = bench.call(OWNER, "role_grant", other).await;
+    assert_eq!(kind(&other), Some(ErrorKind::Conflict), "{}", other.text);
+    let blank = json!({ "username": OTHER, "role": "owner", "idempotency_key": " " });
+    let blank = bench.call(OWNER, "role_grant", blank).await;
+    assert_eq!(
+        kind(&blank),
+        Some(ErrorKind::BadArguments),
+        "{}",
+        blank.text
     );
 }

@@ -387,3 +387,45 @@ async fn a_repo_tool_refuses_other_names_unseen_repos_and_roles_that_are_too_lit
         );
     }
 }
+
+#[tokio::test]
+async fn a_key_that_the_store_keeps_is_handed_on_and_not_kept_twice() {
+    let keys = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&keys);
+    let write = Tool::new("write", "Write", "Use it in tests.")
+        .keyed_by_store()
+        .handler(move |context: CallContext, Arguments { text, .. }| {
+            seen.lock().unwrap().push(context.once);
+            async { Ok(Echo { text, budget: 0 }) }
+        });
+    let catalog = Catalog::mount([Pack::new("test", vec![write])]).unwrap();
+    let pipeline = pipeline();
+    for arguments in [
+        json!({ "text": "a", "limit": 1, "idempotency_key": "k" }),
+        json!({ "idempotency_key": "k", "limit": 1, "text": "a" }),
+        json!({ "text": "b", "limit": 1, "idempotency_key": "k" }),
+        json!({ "text": "a" }),
+    ] {
+        let Value::Object(arguments) = arguments else {
+            unreachable!()
+        };
+        let call = Call {
+            catalog: &catalog,
+            caller: Caller::new("you@example.com".parse().unwrap()),
+            tool: "write",
+            arguments,
+            door: Door::Mcp,
+            repo: None,
+            cancelled: CancellationToken::new(),
+            progress: Progress::default(),
+        };
+        assert_eq!(pipeline.call(call).await.failure, None);
+    }
+    let keys = keys.lock().unwrap();
+    let [Some(first), Some(same), Some(other), None] = &**keys else {
+        panic!("{keys:?}")
+    };
+    assert_eq!((first.tool, first.key.as_str()), ("write", "k"));
+    assert_eq!(first, same);
+    assert_ne!(first.arguments, other.arguments);
+}
