@@ -24,6 +24,8 @@ enum Part {
     Interop,
     /// The official MCP conformance suite
     Conformance,
+    /// A fuzzer that reads the server's own OpenAPI description
+    Openapi,
 }
 
 /// What was provisioned; an error says why a thing is missing.
@@ -38,6 +40,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     if wanted(Part::Workspace) {
         workspace(&mut left_out)?;
+    }
+    if wanted(Part::Openapi) {
+        openapi(&mut left_out)?;
     }
     if wanted(Part::Interop) || wanted(Part::Conformance) {
         let provisioned = provision();
@@ -97,6 +102,22 @@ fn interop(provisioned: &Provisioned, left_out: &mut Vec<String>) -> Result<()> 
         return Ok(());
     }
     sh::run(command.arg("--ignored").args(filters))
+}
+
+/// What schemathesis finds out about a running server, by the description that it serves.
+fn openapi(left_out: &mut Vec<String>) -> Result<()> {
+    match tools::python() {
+        Ok(python) => {
+            let mut command = sh::cargo();
+            command.args(["test", "--package", "guildhall", "--test", "it", "--"]);
+            command.args(["--ignored", "openapi::"]);
+            sh::run(command.env("GUILDHALL_TEST_PYTHON", python))
+        }
+        Err(reason) => {
+            left_out.push(format!("OpenAPI fuzzer: {reason:#}"));
+            Ok(())
+        }
+    }
 }
 
 fn conformance(provisioned: &Provisioned, left_out: &mut Vec<String>) -> Result<()> {

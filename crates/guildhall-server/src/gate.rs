@@ -115,11 +115,17 @@ fn without_port(authority: &str) -> &str {
 }
 
 /// The layer itself.
-pub(crate) async fn gate(
-    State(app): State<Arc<App>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn gate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    // In debug builds, and so in every test, what goes out is held against what its route says of itself.
+    let described = cfg!(debug_assertions).then(|| routes::of(&request));
+    let response = passed(&app, request, next).await;
+    if let Some(Some(route)) = described {
+        routes::assert_described(route, &response);
+    }
+    response
+}
+
+async fn passed(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     let busy = app.activity.enter(&app.parts.clock);
     let hosts = &app.parts.hosts;
     if let Err(error) = check_host(hosts, request.uri(), request.headers()) {
@@ -133,7 +139,7 @@ pub(crate) async fn gate(
         preflight(request.headers())
     } else {
         let access = routes::access(request.method(), request.uri().path());
-        match admit(&app, access, &mut request).await {
+        match admit(app, access, &mut request).await {
             Ok(()) => next.run(request).await,
             Err(error) if access == Access::Git => reply::basic_challenge(&error),
             Err(error) => reply::error(&error),

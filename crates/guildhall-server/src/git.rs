@@ -2,30 +2,97 @@
 
 use std::io::Read as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use flate2::read::GzDecoder;
+use futures::StreamExt as _;
 use guildhall_tools::{Caller, ErrorKind, RepoAccess, ToolError, WantedRepo};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::io::ReaderStream;
 
+use crate::api::InPath;
+use crate::host::PackStream;
 use crate::state::App;
 use crate::{gate, reply, routes};
 
 /// The media type of the objects.
 pub(crate) const PACK: &str = "application/x-git-upload-pack-result";
-const ADVERTISEMENT: &str = "application/x-git-upload-pack-advertisement";
+pub(crate) const ADVERTISEMENT: &str = "application/x-git-upload-pack-advertisement";
+/// The media type of what git shows its user.
+const PLAIN: &str = "text/plain; charset=utf-8";
 /// The most bytes of a request as it is sent, and after it is unpacked: it names commits, 50 bytes each.
 const LARGEST_SENT: usize = 8 << 20;
 const LARGEST_REQUEST: usize = 16 << 20;
 
+/// How many clones and fetches run at once: each is a process of git that reads packs and may write one.
+#[derive(Clone, Copy, Debug)]
+pub struct CloneLimits {
+    /// Processes at once.
+    pub at_once: usize,
+    /// How long one more waits for its turn before it is refused.
+    pub patience: Duration,
+}
+
+impl Default for CloneLimits {
+    fn default() -> Self {
+        Self {
+            at_once: 16,
+            patience: Duration::from_secs(20),
+        }
+    }
+}
+
+/// The turns of clones and fetches.
+pub(crate) struct Clones {
+    limits: CloneLimits,
+    turns: Arc<Semaphore>,
+}
+
+impl Clones {
+    pub(crate) fn new(limits: CloneLimits) -> Self {
+        Self {
+            limits,
+            turns: Arc::new(Semaphore::new(limits.at_once)),
+        }
+    }
+
+    /// A turn, which ends when it is dropped, or the refusal that git shows its user.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, Response> {
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        if let Ok(turn) = tokio::time::timeout(self.limits.patience, turn).await {
+            return Ok(turn.expect("the semaphore is never closed"));
+        }
+        let mut response = typed(
+            StatusCode::SERVICE_UNAVAILABLE,
+            PLAIN,
+            Body::from(format!(
+                "{} clones and fetches are running here, which is as many as may; try again in a moment\n",
+                self.limits.at_once
+            )),
+        );
+        let again = HeaderValue::from(self.limits.patience.as_secs().max(1));
+        response.headers_mut().insert(header::RETRY_AFTER, again);
+        Err(response)
+    }
+}
+
+/// The bytes of `pack`, with its turn kept until they are sent or nobody wants them any more.
+fn held(pack: PackStream, turn: OwnedSemaphorePermit) -> Body {
+    Body::from_stream(ReaderStream::new(pack).map(move |bytes| {
+        let _turn = &turn;
+        bytes
+    }))
+}
+
 /// `GET /<owner>/<name>.git/info/refs?service=git-upload-pack`
 pub(crate) async fn refs(
     State(app): State<Arc<App>>,
-    Path((owner, repo)): Path<(String, String)>,
+    InPath((owner, repo)): InPath<(String, String)>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
     headers: HeaderMap,
@@ -43,10 +110,18 @@ pub(crate) async fn refs(
                 ));
             }
         }
-        let repo = find(&app, &caller, &name).await?;
-        app.repos()?.advertise(&repo, protocol(&headers)).await
+        find(&app, &caller, &name).await
     };
-    match told.await {
+    let repo = match told.await {
+        Ok(repo) => repo,
+        Err(error) => return refusal(&error),
+    };
+    let _turn = match app.clones.turn().await {
+        Ok(turn) => turn,
+        Err(full) => return full,
+    };
+    let refs = async { app.repos()?.advertise(&repo, protocol(&headers)).await };
+    match refs.await {
         Ok(refs) => answer(ADVERTISEMENT, Body::from(refs)),
         Err(error) => refusal(&error),
     }
@@ -55,7 +130,7 @@ pub(crate) async fn refs(
 /// `POST /<owner>/<name>.git/git-upload-pack`
 pub(crate) async fn upload_pack(
     State(app): State<Arc<App>>,
-    Path((owner, repo)): Path<(String, String)>,
+    InPath((owner, repo)): InPath<(String, String)>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
     headers: HeaderMap,
@@ -64,15 +139,26 @@ pub(crate) async fn upload_pack(
     let Some(name) = full_name(&owner, &repo) else {
         return routes::nowhere(uri).await;
     };
-    let packed = async {
+    let asked = async {
         let repo = find(&app, &caller, &name).await?;
         let sent = gate::read_bytes(LARGEST_SENT, body).await?;
         let request = unpacked(headers.get(header::CONTENT_ENCODING), sent).await?;
+        Ok::<_, ToolError>((repo, request))
+    };
+    let (repo, request) = match asked.await {
+        Ok(asked) => asked,
+        Err(error) => return refusal(&error),
+    };
+    let turn = match app.clones.turn().await {
+        Ok(turn) => turn,
+        Err(full) => return full,
+    };
+    let packed = async {
         let host = app.repos()?;
         host.upload_pack(&repo, protocol(&headers), request).await
     };
     match packed.await {
-        Ok(pack) => answer(PACK, Body::from_stream(ReaderStream::new(pack))),
+        Ok(pack) => answer(PACK, held(pack, turn)),
         Err(error) => refusal(&error),
     }
 }
@@ -146,16 +232,11 @@ fn answer(kind: &'static str, body: Body) -> Response {
 /// Git shows its user what a refusal says when it is plain text.
 fn refusal(error: &ToolError) -> Response {
     let error = reply::logged(error);
-    let mut response = typed(
+    typed(
         reply::status(error.kind),
-        "text/plain; charset=utf-8",
+        PLAIN,
         Body::from(format!("{}\n", error.message)),
-    );
-    response.headers_mut().insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    response
+    )
 }
 
 fn typed(status: StatusCode, kind: &'static str, body: Body) -> Response {
@@ -164,6 +245,10 @@ fn typed(status: StatusCode, kind: &'static str, body: Body) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     response
 }
 
@@ -194,6 +279,28 @@ mod tests {
             gunzip(b"no gzip").unwrap_err().kind,
             ErrorKind::BadArguments
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_clone_too_many_waits_and_is_then_told_to_come_again() {
+        let limits = CloneLimits {
+            at_once: 1,
+            patience: Duration::from_secs(20),
+        };
+        let clones = Clones::new(limits);
+        let turn = clones.turn().await.unwrap();
+        let full = clones.turn().await.unwrap_err();
+        assert_eq!(full.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(full.headers()[header::RETRY_AFTER], "20");
+        let told = axum::body::to_bytes(full.into_body(), 1000).await.unwrap();
+        assert!(told.starts_with(b"1 clones and fetches are running here"));
+
+        // The turn lasts as long as the bytes of its pack, and no longer than who wants them.
+        let pack: PackStream = Box::pin(std::io::Cursor::new(b"PACK".to_vec()));
+        let body = held(pack, turn);
+        assert!(clones.turn().await.is_err());
+        drop(body);
+        assert!(clones.turn().await.is_ok());
     }
 
     #[tokio::test]

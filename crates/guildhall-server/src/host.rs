@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use guildhall_core::{Principal, RepoName};
 use guildhall_tools::{Caller, RepoAccess, RepoResolver, ToolError};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::io::AsyncRead;
 
@@ -36,9 +37,11 @@ pub struct NewRepo {
 }
 
 /// A hosted repository as its reader is told of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[schemars(rename = "Repo")]
 pub struct RepoView {
     /// `owner/name`
+    #[schemars(with = "String")]
     pub repo: RepoName,
     /// Whether everybody who is signed in may read it.
     pub public: bool,
@@ -57,7 +60,7 @@ pub struct RepoView {
 }
 
 /// How a default branch stands to its origin.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Apart {
     /// The full id of the tip of the origin's branch of that name; none when it has no such branch.
     pub origin_head: Option<String>,

@@ -20,6 +20,7 @@ mod state;
 
 pub use auth::{Authenticator, Directory};
 pub use gate::Hosts;
+pub use git::CloneLimits;
 pub use host::{Apart, NewRepo, Origin, PackStream, RepoHost, RepoView};
 pub use metrics::Metrics;
 pub use mounted::{MountSource, Mounted};

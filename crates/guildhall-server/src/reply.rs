@@ -7,6 +7,7 @@ use axum::response::Response;
 use guildhall_core::{Ids as _, SystemIds};
 use guildhall_tools::{Answer, ErrorKind, ToolError};
 use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// `200 { "result": ... }`, or the failure's status and `{ "error", "code", ... }` (zz page, "Calling a tool").
@@ -42,8 +43,15 @@ pub(crate) fn answer(answer: &Answer) -> Response {
 }
 
 /// `200 { "result": value }`.
-pub(crate) fn result(value: &Value) -> Response {
-    json(StatusCode::OK, json!({ "result": value }).to_string())
+pub(crate) fn result(value: &impl Serialize) -> Response {
+    #[derive(Serialize)]
+    struct Envelope<'a, T> {
+        result: &'a T,
+    }
+    match serde_json::to_string(&Envelope { result: value }) {
+        Ok(body) => json(StatusCode::OK, body),
+        Err(fault) => error(&ToolError::internal(fault)),
+    }
 }
 
 /// A failure found before any tool was called.

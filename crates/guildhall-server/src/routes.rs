@@ -1,17 +1,25 @@
-//! Every route there is, in one list: the router is made of it, and a test walks it.
+//! Every route there is, in one list: the router is made of it, the description of the server too, and tests walk it.
+
+pub(crate) mod described;
+mod table;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{MatchedPath, Request};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
-use axum::routing::{delete, get, post};
+use axum::routing::MethodRouter;
 use guildhall_tools::ToolError;
-use http::Method;
+use http::{Method, header};
+use schemars::JsonSchema;
 
+use self::described::{Gives, Query, Takes, schema_of};
 use crate::mcp::Endpoint;
 use crate::state::App;
-use crate::{api, gate, git, health, mcp, metrics, reply, sign_in};
+use crate::{gate, reply};
+
+pub use self::table::ROUTES;
 
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,241 +43,116 @@ pub struct Route {
     pub access: Access,
     /// What it does.
     pub about: &'static str,
+    pub(crate) query: &'static [Query],
+    pub(crate) takes: Takes,
+    pub(crate) gives: Gives,
+    /// The failures that it has beside those of every route.
+    refuses: &'static [u16],
+    handler: Handler,
 }
 
-const fn route(
-    method: &'static str,
-    path: &'static str,
-    access: Access,
-    about: &'static str,
-) -> Route {
-    Route {
-        method,
-        path,
-        access,
-        about,
+/// What answers a route; the MCP doors pass the request on to the endpoint.
+type Handler = fn(&Arc<dyn Endpoint>) -> MethodRouter<Arc<App>>;
+
+impl Route {
+    /// A route for whoever has a token, that takes nothing and always refuses until it is told otherwise.
+    const fn new(method: &'static str, path: &'static str, about: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            access: Access::Token,
+            about,
+            query: &[],
+            takes: Takes::Nothing,
+            gives: Gives::Refusal,
+            refuses: &[],
+            handler: |_| MethodRouter::new(),
+        }
+    }
+
+    const fn access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    const fn query(self, query: &'static [Query]) -> Self {
+        Self { query, ..self }
+    }
+
+    /// It reads a JSON object that is a `T`.
+    const fn takes<T: JsonSchema>(self) -> Self {
+        let takes = Takes::Json(schema_of::<T>);
+        Self { takes, ..self }
+    }
+
+    const fn takes_form<T: JsonSchema>(self) -> Self {
+        let takes = Takes::Form(schema_of::<T>);
+        Self { takes, ..self }
+    }
+
+    const fn takes_rpc(self) -> Self {
+        let takes = Takes::Rpc;
+        Self { takes, ..self }
+    }
+
+    const fn takes_git(self) -> Self {
+        let takes = Takes::GitRequest;
+        Self { takes, ..self }
+    }
+
+    /// It answers `{ "result": ... }` with a `T`.
+    const fn result<T: JsonSchema>(self) -> Self {
+        let gives = Gives::Result(schema_of::<T>);
+        Self { gives, ..self }
+    }
+
+    /// It answers with a `T` as JSON.
+    const fn json<T: JsonSchema>(self) -> Self {
+        let gives = Gives::Json(schema_of::<T>);
+        Self { gives, ..self }
+    }
+
+    /// It calls a tool.
+    const fn tool_result(self, refuses: &'static [u16]) -> Self {
+        Self {
+            takes: Takes::Arguments,
+            gives: Gives::ToolResult,
+            refuses,
+            ..self
+        }
+    }
+
+    const fn rpc(self, query: &'static [Query], refuses: &'static [u16]) -> Self {
+        Self {
+            query,
+            gives: Gives::Rpc,
+            refuses,
+            ..self
+        }
+    }
+
+    const fn text(self) -> Self {
+        let gives = Gives::Text;
+        Self { gives, ..self }
+    }
+
+    const fn bytes(self, kind: &'static [&'static str]) -> Self {
+        let gives = Gives::Bytes(kind);
+        Self { gives, ..self }
+    }
+
+    const fn page(self) -> Self {
+        let gives = Gives::Page;
+        Self { gives, ..self }
+    }
+
+    const fn refuses(self, refuses: &'static [u16]) -> Self {
+        Self { refuses, ..self }
+    }
+
+    const fn served(self, handler: Handler) -> Self {
+        Self { handler, ..self }
     }
 }
-
-/// Every route. What is not in here answers 404, after the gate.
-pub const ROUTES: &[Route] = &[
-    route("GET", "/health", Access::Open, "Whether the server answers"),
-    route(
-        "GET",
-        "/metrics",
-        Access::Token,
-        "Counters in the Prometheus text format",
-    ),
-    route(
-        "POST",
-        "/mcp",
-        Access::Token,
-        "MCP over Streamable HTTP, all mounted tools",
-    ),
-    route(
-        "GET",
-        "/mcp",
-        Access::Token,
-        "The event stream of an MCP session, where sessions are on",
-    ),
-    route(
-        "DELETE",
-        "/mcp",
-        Access::Token,
-        "Ends an MCP session, where sessions are on",
-    ),
-    route(
-        "POST",
-        "/mcp/{packs}",
-        Access::Token,
-        "MCP over Streamable HTTP, the named packs",
-    ),
-    route(
-        "GET",
-        "/mcp/{packs}",
-        Access::Token,
-        "The event stream of an MCP session, where sessions are on",
-    ),
-    route(
-        "DELETE",
-        "/mcp/{packs}",
-        Access::Token,
-        "Ends an MCP session, where sessions are on",
-    ),
-    route(
-        "GET",
-        "/api/status",
-        Access::Token,
-        "What this server is and serves",
-    ),
-    route(
-        "GET",
-        "/api/tools",
-        Access::Token,
-        "The tools of the caller",
-    ),
-    route("POST", "/api/tools/{tool}", Access::Token, "Calls a tool"),
-    route(
-        "POST",
-        "/api/agents",
-        Access::Token,
-        "Makes the token file of one of the caller's agents",
-    ),
-    route(
-        "GET",
-        "/api/whoami",
-        Access::Token,
-        "Whom the token speaks for",
-    ),
-    route("GET", "/api/agents", Access::Token, "The caller's agents"),
-    route(
-        "POST",
-        "/api/agents/{name}",
-        Access::Token,
-        "Makes one of the caller's agents and its first token",
-    ),
-    route(
-        "DELETE",
-        "/api/agents/{name}",
-        Access::Token,
-        "Revokes one of the caller's agents",
-    ),
-    route(
-        "POST",
-        "/api/agents/{name}/tokens",
-        Access::Token,
-        "Makes another token of one of the caller's agents",
-    ),
-    route(
-        "GET",
-        "/api/tokens",
-        Access::Token,
-        "The tokens of the caller and of their agents",
-    ),
-    route(
-        "DELETE",
-        "/api/tokens/{id}",
-        Access::Token,
-        "Revokes a token",
-    ),
-    route("GET", "/api/users", Access::Token, "The people"),
-    route("POST", "/api/users", Access::Token, "Adds a person"),
-    route(
-        "DELETE",
-        "/api/users/{username}",
-        Access::Token,
-        "Disables a person and their agents",
-    ),
-    route(
-        "POST",
-        "/api/users/{username}/codes",
-        Access::Token,
-        "Makes another one-time sign-in code of a person",
-    ),
-    route(
-        "POST",
-        "/api/login/device",
-        Access::Open,
-        "Begins the login of a device",
-    ),
-    route(
-        "POST",
-        "/api/login/token",
-        Access::Open,
-        "What has become of a device's login",
-    ),
-    route(
-        "GET",
-        "/login",
-        Access::Open,
-        "The page on which a person signs in and approves a login",
-    ),
-    route("POST", "/login", Access::Open, "The forms of that page"),
-    route(
-        "GET",
-        "/api/repos",
-        Access::Token,
-        "The hosted repositories that the caller may see",
-    ),
-    route(
-        "POST",
-        "/api/repos",
-        Access::Token,
-        "Takes in a repository; the operator's alone",
-    ),
-    route(
-        "GET",
-        "/api/repos/{owner}/{repo}",
-        Access::Token,
-        "One repository, and how it stands to its origin",
-    ),
-    route(
-        "DELETE",
-        "/api/repos/{owner}/{repo}",
-        Access::Token,
-        "Stops hosting a repository and deletes it here; the operator's alone",
-    ),
-    route(
-        "POST",
-        "/api/repos/{owner}/{repo}/sync",
-        Access::Token,
-        "Fetches the origin and moves the default branch forward; the operator's alone",
-    ),
-    route(
-        "POST",
-        "/api/repos/{owner}/{repo}/push",
-        Access::Token,
-        "Sends the default branch to the origin; the operator's alone",
-    ),
-    route(
-        "GET",
-        "/api/repos/{owner}/{repo}/tools",
-        Access::Token,
-        "The tools of the caller in a repository",
-    ),
-    route(
-        "POST",
-        "/api/repos/{owner}/{repo}/tools/{tool}",
-        Access::Token,
-        "Calls a tool in a repository",
-    ),
-    route(
-        "POST",
-        "/api/repos/{owner}/{repo}/mcp",
-        Access::Token,
-        "MCP over Streamable HTTP, the tools of a repository",
-    ),
-    route(
-        "GET",
-        "/api/repos/{owner}/{repo}/mcp",
-        Access::Token,
-        "The event stream of an MCP session, where sessions are on",
-    ),
-    route(
-        "DELETE",
-        "/api/repos/{owner}/{repo}/mcp",
-        Access::Token,
-        "Ends an MCP session, where sessions are on",
-    ),
-    route(
-        "GET",
-        "/{owner}/{repo}/info/refs",
-        Access::Git,
-        "What a clone or fetch of `<owner>/<name>.git` begins with",
-    ),
-    route(
-        "POST",
-        "/{owner}/{repo}/git-upload-pack",
-        Access::Git,
-        "The objects of a clone or fetch of `<owner>/<name>.git`",
-    ),
-    route(
-        "POST",
-        "/{owner}/{repo}/git-receive-pack",
-        Access::Git,
-        "Refuses a push, and says how code is written instead",
-    ),
-];
 
 /// Who may use the route that `method` and `path` lead to; a path that leads nowhere needs a token.
 pub(crate) fn access(method: &Method, path: &str) -> Access {
@@ -297,70 +180,52 @@ fn is_git(path: &str) -> bool {
     is_service && repo.matches('/').count() == 2
 }
 
+/// The route that a request was led to.
+pub(crate) fn of(request: &Request) -> Option<&'static Route> {
+    let matched = request.extensions().get::<MatchedPath>()?;
+    let method = request.method().as_str();
+    ROUTES
+        .iter()
+        .find(|route| route.path == matched.as_str() && route.method == method)
+}
+
+/// Ends a program under test that answers what the description of the route does not say.
+///
+/// # Panics
+///
+/// Then; only in debug builds is it called.
+pub(crate) fn assert_described(route: &Route, response: &Response) {
+    let status = response.status().as_u16();
+    assert!(
+        route.statuses().contains(&status),
+        "{} {} answered {status}, which its route does not tell of",
+        route.method,
+        route.path
+    );
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+    let kind = kind.as_deref().unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let told = route.media_types(status);
+    assert!(
+        told.contains(&kind) || (kind.is_empty() && told.is_empty()),
+        "{} {} answered {status} as `{kind}`, which its route does not tell of",
+        route.method,
+        route.path
+    );
+}
+
 /// The whole server: every route behind the gate. `endpoint` is the MCP door.
 pub fn router(app: Arc<App>, endpoint: &Arc<dyn Endpoint>) -> Router {
-    let mcp = || {
-        let endpoint = Arc::clone(endpoint);
-        axum::routing::any(move |state, packs, request| {
-            mcp::door(state, packs, request, Arc::clone(&endpoint))
+    ROUTES
+        .iter()
+        .fold(Router::new(), |router, route| {
+            router.route(route.path, (route.handler)(endpoint))
         })
-    };
-    let repo_mcp = || {
-        let endpoint = Arc::clone(endpoint);
-        axum::routing::any(move |state, repo, request| {
-            mcp::repo_door(state, repo, request, Arc::clone(&endpoint))
-        })
-    };
-    Router::new()
-        .route("/health", get(health::health))
-        .route("/metrics", get(metrics::metrics))
-        .route("/mcp", mcp())
-        .route("/mcp/{packs}", mcp())
-        .route("/api/status", get(api::status::status))
-        .route("/api/tools", get(api::tools::list))
-        .route("/api/tools/{tool}", post(api::tools::call))
-        .merge(people())
-        .route("/api/repos", get(api::repos::list).post(api::repos::add))
-        .route(
-            "/api/repos/{owner}/{repo}",
-            get(api::repos::show).delete(api::repos::remove),
-        )
-        .route("/api/repos/{owner}/{repo}/sync", post(api::repos::sync))
-        .route("/api/repos/{owner}/{repo}/push", post(api::repos::push))
-        .route("/api/repos/{owner}/{repo}/tools", get(api::repos::tools))
-        .route(
-            "/api/repos/{owner}/{repo}/tools/{tool}",
-            post(api::repos::call),
-        )
-        .route("/api/repos/{owner}/{repo}/mcp", repo_mcp())
-        .route("/{owner}/{repo}/info/refs", get(git::refs))
-        .route("/{owner}/{repo}/git-upload-pack", post(git::upload_pack))
-        .route("/{owner}/{repo}/git-receive-pack", post(git::receive_pack))
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_verb)
         .layer(from_fn_with_state(Arc::clone(&app), gate::gate))
         .with_state(app)
-}
-
-/// People, their agents and tokens, and how they sign in.
-fn people() -> Router<Arc<App>> {
-    use api::{agents, login, tokens, users, whoami};
-    Router::new()
-        .route("/api/whoami", get(whoami::whoami))
-        .route("/api/agents", get(agents::list).post(agents::token_file))
-        .route(
-            "/api/agents/{name}",
-            post(agents::create).delete(agents::revoke),
-        )
-        .route("/api/agents/{name}/tokens", post(agents::token))
-        .route("/api/tokens", get(tokens::list))
-        .route("/api/tokens/{id}", delete(tokens::revoke))
-        .route("/api/users", get(users::list).post(users::add))
-        .route("/api/users/{username}", delete(users::disable))
-        .route("/api/users/{username}/codes", post(users::code))
-        .route("/api/login/device", post(login::begin))
-        .route("/api/login/token", post(login::finish))
-        .route("/login", get(sign_in::show).post(sign_in::submit))
 }
 
 pub(crate) async fn nowhere(uri: http::Uri) -> Response {
@@ -396,5 +261,14 @@ mod tests {
         ] {
             assert_eq!(is_git(path), git, "{path}");
         }
+    }
+
+    #[test]
+    fn every_route_has_its_own_place() {
+        let places: std::collections::BTreeSet<_> = ROUTES
+            .iter()
+            .map(|route| (route.path, route.method))
+            .collect();
+        assert_eq!(places.len(), ROUTES.len());
     }
 }

@@ -15,6 +15,7 @@ use axum::response::Response;
 use guildhall_core::Principal;
 use guildhall_tools::{ErrorKind, ToolError};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use schemars::JsonSchema;
 use sha2::{Digest as _, Sha256};
 
 use crate::api::login::admit;
@@ -82,6 +83,34 @@ impl Visitor {
     }
 }
 
+/// What the page's forms send.
+#[derive(JsonSchema)]
+#[schemars(rename = "SignInForm")]
+pub(crate) struct Form {
+    /// `sign-in`, `approve`, `refuse` or `sign-out`
+    step: String,
+    /// What the page gave the browser
+    csrf: String,
+    /// A token or a one-time sign-in code, to sign in
+    #[schemars(default)]
+    secret: String,
+    /// The code that the device shows
+    #[schemars(default)]
+    code: String,
+}
+
+impl Form {
+    fn of(body: &[u8]) -> Self {
+        let text = |name| field(body, name).unwrap_or_default();
+        Self {
+            step: text("step"),
+            csrf: text("csrf"),
+            secret: text("secret"),
+            code: text("code"),
+        }
+    }
+}
+
 /// `GET /login`: the form for signing in, or for the code, or for approving what waits under the code.
 pub(crate) async fn show(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
     let code = field(uri.query().unwrap_or_default().as_bytes(), "code");
@@ -135,18 +164,17 @@ pub(crate) async fn submit(
     let done = async {
         admit(&app, &app.sign_ins, peer)?;
         let visitor = Visitor::of(&app, &headers).await?;
-        let form = gate::read_body(&app, body).await?;
-        let text = |name| field(&form, name).unwrap_or_default();
-        if visitor.new || text("csrf") != visitor.csrf() {
+        let form = Form::of(&gate::read_body(&app, body).await?);
+        if visitor.new || form.csrf != visitor.csrf() {
             return Err(
                 ToolError::forbidden("The form is not of this browser's session")
                     .hint("Open the page again."),
             );
         }
-        match text("step").as_str() {
-            "sign-in" => sign_in(&app, &visitor, &text("secret"), &text("code")).await,
-            "approve" => decide(&app, &visitor, &text("code"), true).await,
-            "refuse" => decide(&app, &visitor, &text("code"), false).await,
+        match form.step.as_str() {
+            "sign-in" => sign_in(&app, &visitor, &form.secret, &form.code).await,
+            "approve" => decide(&app, &visitor, &form.code, true).await,
+            "refuse" => decide(&app, &visitor, &form.code, false).await,
             "sign-out" => sign_out(&app, &visitor).await,
             other => Err(ToolError::bad_arguments(format!(
                 "'step' is `{}`: allowed are sign-in, approve, refuse, sign-out",

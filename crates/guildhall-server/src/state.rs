@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Authenticator, Directory, Throttle};
 use crate::gate::Hosts;
+use crate::git::{CloneLimits, Clones};
 use crate::host::RepoHost;
 use crate::metrics::Metrics;
 use crate::mounted::MountSource;
@@ -53,6 +54,8 @@ pub struct AppParts {
     pub about: About,
     /// Largest request body, in bytes.
     pub max_request_bytes: usize,
+    /// How many clones and fetches run at once.
+    pub clones: CloneLimits,
     /// Whether older MCP clients get sessions.
     pub mcp_sessions: bool,
     /// Cancelled when the server is to stop.
@@ -68,6 +71,8 @@ pub struct App {
     pub(crate) sign_ins: Throttle,
     /// How often one address may ask what has become of its logins.
     pub(crate) login_polls: Throttle,
+    /// The turns of clones and fetches.
+    pub(crate) clones: Clones,
 }
 
 impl App {
@@ -84,6 +89,7 @@ impl App {
         });
         let activity = Arc::new(Activity::new(parts.clock.now().as_millisecond()));
         Self {
+            clones: Clones::new(parts.clones),
             parts,
             pipeline,
             activity,

@@ -8,7 +8,8 @@ use axum::Router;
 use guildhall_core::{Ids as _, SystemClock, SystemIds};
 use guildhall_server::auth::Directory;
 use guildhall_server::{
-    About, App, AppParts, Authenticator as _, Hosts, Limits, Metrics, MountSource, Mounted, mcp,
+    About, App, AppParts, Authenticator as _, CloneLimits, Hosts, Limits, Metrics, MountSource,
+    Mounted, mcp,
 };
 use guildhall_store::Store;
 use guildhall_tools::{Catalog, CursorKey};
@@ -158,6 +159,7 @@ impl TestServer {
                 pid: std::process::id(),
             },
             max_request_bytes: setup.max_request_bytes,
+            clones: CloneLimits::default(),
             mcp_sessions: setup.sessions,
             shutdown: shutdown.clone(),
         }));

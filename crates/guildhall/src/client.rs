@@ -128,6 +128,15 @@ impl Server {
             .result()
     }
 
+    /// `GET path`, whose answer is not wrapped in a `result`.
+    pub(crate) async fn get_whole(&self, path: &str) -> Result<Value, CommandError> {
+        let reply = self.reply(self.request(http::Method::GET, path)).await?;
+        match reply.status {
+            200 => Ok(reply.body),
+            _ => reply.result(),
+        }
+    }
+
     /// `POST path` with `body`.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Reply, CommandError> {
         self.reply(self.request(http::Method::POST, path).json(body))

@@ -6,11 +6,13 @@ mod tools;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use tempfile::TempDir;
 
+use crate::serve::Server;
 use crate::sh;
 
 #[derive(clap::Args)]
@@ -44,6 +46,10 @@ const PAGES: &[Page] = &[
     Page {
         path: "docs/reference/tools.md",
         make: tools::page,
+    },
+    Page {
+        path: "docs/reference/openapi.json",
+        make: openapi,
     },
 ];
 
@@ -86,6 +92,40 @@ fn config_schema(program: &Program) -> Result<String> {
     let schema: serde_json::Value = serde_json::from_str(&program.output(&["config", "schema"])?)
         .context("The program did not print JSON")?;
     Ok(format!("{schema:#}\n"))
+}
+
+/// The description of a server with every pack mounted, for the person who operates it.
+fn openapi(program: &Program) -> Result<String> {
+    asked(program, &["tools", "--openapi"])
+}
+
+/// What mounts the packs that no tracker mounts by itself.
+const SETTINGS: &str = "---\ntools:\n  git: {}\n---\n";
+
+/// What a command prints that asks a server over an empty workspace.
+fn asked(program: &Program, args: &[&str]) -> Result<String> {
+    let (workspace, data) = (
+        program.home.path().join("workspace"),
+        program.home.path().join("data"),
+    );
+    fs::create_dir_all(&workspace)?;
+    fs::write(workspace.join("WORKFLOW.md"), SETTINGS)?;
+    let mut command = program.command();
+    command
+        .current_dir(&workspace)
+        .arg("up")
+        .arg(&workspace)
+        .args(["--port", "0", "--data-dir"])
+        .arg(&data)
+        .stderr(Stdio::null());
+    let server = Server::start(&mut command)?;
+    sh::output(
+        program
+            .command()
+            .args(args)
+            .env("GUILDHALL_URL", server.origin())
+            .env("GUILDHALL_TOKEN_FILE", data.join("owner.token")),
+    )
 }
 
 /// The built program, run where no settings of this machine reach it.

@@ -1,15 +1,12 @@
 //! The tools: what each is for, what it takes and what it returns, from the listing that every client sees.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::process::Stdio;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Program;
-use crate::serve::Server;
 
 pub(super) fn page(program: &Program) -> Result<String> {
     let tools = list(program)?;
@@ -22,33 +19,8 @@ pub(super) fn page(program: &Program) -> Result<String> {
     Ok(page)
 }
 
-/// What mounts the packs that no tracker mounts by itself.
-const SETTINGS: &str = "---\ntools:\n  git: {}\n---\n";
-
-/// Asks a server over an empty workspace.
 fn list(program: &Program) -> Result<Vec<Tool>> {
-    let (workspace, data) = (
-        program.home.path().join("workspace"),
-        program.home.path().join("data"),
-    );
-    fs::create_dir_all(&workspace)?;
-    fs::write(workspace.join("WORKFLOW.md"), SETTINGS)?;
-    let mut command = program.command();
-    command
-        .current_dir(&workspace)
-        .arg("up")
-        .arg(&workspace)
-        .args(["--port", "0", "--data-dir"])
-        .arg(&data)
-        .stderr(Stdio::null());
-    let server = Server::start(&mut command)?;
-    let json = crate::sh::output(
-        program
-            .command()
-            .args(["tools", "--json"])
-            .env("GUILDHALL_URL", server.origin())
-            .env("GUILDHALL_TOKEN_FILE", data.join("owner.token")),
-    )?;
+    let json = super::asked(program, &["tools", "--json"])?;
     serde_json::from_str(&json).context("The program did not print a list of tools")
 }
 

@@ -1,7 +1,9 @@
 //! Plain HTTP: one file per resource.
 
 pub(crate) mod agents;
+mod answer;
 pub(crate) mod login;
+pub(crate) mod openapi;
 pub(crate) mod repos;
 pub(crate) mod status;
 pub(crate) mod tokens;
@@ -10,26 +12,15 @@ pub(crate) mod users;
 pub(crate) mod whoami;
 
 use axum::body::Body;
-use axum::response::Response;
 use guildhall_core::Principal;
 use guildhall_store::{Error, Principals as _};
 use guildhall_tools::{Caller, ToolError};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
+use crate::gate;
 use crate::state::App;
-use crate::{gate, reply};
 
-/// What an operation gives: its result, or why not.
-pub(crate) type Outcome = Result<Value, ToolError>;
-
-/// The outcome as an answer.
-pub(crate) fn respond(outcome: Outcome) -> Response {
-    match outcome {
-        Ok(value) => reply::result(&value),
-        Err(error) => reply::error(&error),
-    }
-}
+pub(crate) use answer::{Answer, Given, InPath, Refusal};
 
 /// The JSON body, which must be of the `form` that is shown to who sends another.
 ///
@@ -67,7 +58,8 @@ pub(crate) fn needs_person(caller: &Caller, what: &str) -> Result<(), ToolError>
     Ok(())
 }
 
-/// What the store refused about the account `principal`: a disabled one is said to be so, a name that is taken comes with the `hint`.
+/// What the store refused about the account `principal`: a disabled one is said to be so, a name that is taken comes with
+/// the `hint`.
 pub(crate) async fn refused_about(
     app: &App,
     principal: &Principal,
@@ -80,8 +72,14 @@ pub(crate) async fn refused_about(
         if let Ok(Some(account)) = known
             && account.disabled_at.is_some()
         {
+            let again = match principal.agent_name() {
+                Some(name) => format!(
+                    "`guildhall agent create {name}` brings it back with a new token; its earlier ones stay refused."
+                ),
+                None => "Names of people are not given out again: choose another.".to_owned(),
+            };
             return ToolError::conflict(format!("`{principal}` was revoked or disabled"))
-                .hint("Names are not given out again: choose another.");
+                .hint(again);
         }
     }
     let error = ToolError::from(error);
@@ -89,6 +87,22 @@ pub(crate) async fn refused_about(
         Some(hint) if is_taken => error.hint(hint),
         _ => error,
     }
+}
+
+/// Refuses who does not operate the server in person.
+///
+/// # Errors
+///
+/// 403.
+pub(crate) fn needs_operator(caller: &Caller, what: &str) -> Result<(), ToolError> {
+    needs_person(caller, what)?;
+    if caller.operator {
+        return Ok(());
+    }
+    Err(ToolError::forbidden(format!(
+        "`{}` does not operate this server; only who does may {what}",
+        caller.principal
+    )))
 }
 
 #[cfg(test)]

@@ -5,142 +5,137 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use guildhall_core::{Principal, RepoName};
 use guildhall_tools::{Caller, RepoAccess, ToolError, WantedRepo};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::tools::{described, run};
-use crate::host::{NewRepo, Origin};
+use super::tools::{Tools, run};
+use super::{Answer, Given, InPath, Refusal};
+use crate::host::{NewRepo, Origin, RepoView};
 use crate::state::App;
 use crate::{gate, reply};
 
-type InPath = Path<(String, String)>;
+type InRepo = InPath<(String, String)>;
 
-#[derive(Deserialize)]
+/// A repository to be taken in, from exactly one of `path` and `clone`.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+#[schemars(rename = "NewRepo")]
+pub(crate) struct Wanted {
+    /// `owner/name`
+    #[schemars(with = "String")]
     repo: RepoName,
+    /// A directory of the server's machine, absolute
     path: Option<PathBuf>,
+    /// An address that git clones from
     clone: Option<String>,
+    /// Whether everybody who is signed in may read it
     #[serde(default)]
     public: bool,
+}
+
+/// Repositories that the caller may see.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct RepoList {
+    repos: Vec<RepoView>,
+}
+
+/// A repository that is gone.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Removed {
+    #[schemars(with = "String")]
+    repo: RepoName,
+    removed: bool,
 }
 
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-) -> Response {
-    let listed = async { app.repos()?.list(&caller).await };
-    answer(listed.await.map(|repos| json!({ "repos": repos })))
+) -> Answer<RepoList> {
+    let repos = app.repos()?.list(&caller).await?;
+    Ok(Given(RepoList { repos }))
 }
 
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     body: Body,
-) -> Response {
-    let added = async {
-        let by = operator(caller)?;
-        let bytes = gate::read_body(&app, body).await?;
-        app.repos()?.add(by, wanted(&bytes)?).await
-    };
-    answer(added.await)
+) -> Answer<RepoView> {
+    let by = operator(caller)?;
+    let bytes = gate::read_body(&app, body).await?;
+    Ok(Given(app.repos()?.add(by, wanted(&bytes)?).await?))
 }
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    Path((owner, repo)): InPath,
+    InPath((owner, repo)): InRepo,
     Extension(caller): Extension<Caller>,
-) -> Response {
-    let shown = async {
-        let repo = find(&app, &caller, &owner, &repo).await?;
-        app.repos()?.show(&caller, &repo).await
-    };
-    answer(shown.await)
+) -> Answer<RepoView> {
+    let repo = find(&app, &caller, &owner, &repo).await?;
+    Ok(Given(app.repos()?.show(&caller, &repo).await?))
 }
 
 pub(crate) async fn sync(
     State(app): State<Arc<App>>,
-    Path((owner, repo)): InPath,
+    InPath((owner, repo)): InRepo,
     Extension(caller): Extension<Caller>,
-) -> Response {
-    let synced = async {
-        let (by, name) = change(&app, caller, &owner, &repo).await?;
-        app.repos()?.sync(by, name).await
-    };
-    answer(synced.await)
+) -> Answer<RepoView> {
+    let (by, name) = change(&app, caller, &owner, &repo).await?;
+    Ok(Given(app.repos()?.sync(by, name).await?))
 }
 
 pub(crate) async fn push(
     State(app): State<Arc<App>>,
-    Path((owner, repo)): InPath,
+    InPath((owner, repo)): InRepo,
     Extension(caller): Extension<Caller>,
-) -> Response {
-    let pushed = async {
-        let (by, name) = change(&app, caller, &owner, &repo).await?;
-        app.repos()?.push(by, name).await
-    };
-    answer(pushed.await)
+) -> Answer<RepoView> {
+    let (by, name) = change(&app, caller, &owner, &repo).await?;
+    Ok(Given(app.repos()?.push(by, name).await?))
 }
 
 pub(crate) async fn remove(
     State(app): State<Arc<App>>,
-    Path((owner, repo)): InPath,
+    InPath((owner, repo)): InRepo,
     Extension(caller): Extension<Caller>,
-) -> Response {
-    let removed = async {
-        let (by, name) = change(&app, caller, &owner, &repo).await?;
-        app.repos()?.remove(by, name.clone()).await?;
-        Ok(json!({ "repo": name, "removed": true }))
-    };
-    answer(removed.await)
+) -> Answer<Removed> {
+    let (by, repo) = change(&app, caller, &owner, &repo).await?;
+    app.repos()?.remove(by, repo.clone()).await?;
+    Ok(Given(Removed {
+        repo,
+        removed: true,
+    }))
 }
 
 /// The tools of the caller in the repository, with their schemas.
 pub(crate) async fn tools(
     State(app): State<Arc<App>>,
-    Path((owner, repo)): InPath,
+    InPath((owner, repo)): InRepo,
     Extension(caller): Extension<Caller>,
-) -> Response {
-    let listed = async {
-        let repo = find(&app, &caller, &owner, &repo).await?;
-        let mounted = app.repos()?.tools();
-        let tools = mounted.catalog().listed(&caller);
-        Ok(described(tools.filter(|tool| {
-            let least = tool.scope().repo_role();
-            least.is_none_or(|least| repo.role >= least)
-        })))
-    };
-    answer(listed.await)
+) -> Result<Response, Refusal> {
+    let repo = find(&app, &caller, &owner, &repo).await?;
+    let mounted = app.repos()?.tools();
+    let tools = mounted.catalog().listed(&caller);
+    Ok(reply::result(&Tools::of(tools.filter(|tool| {
+        let least = tool.scope().repo_role();
+        least.is_none_or(|least| repo.role >= least)
+    }))))
 }
 
 /// Calls a tool in the repository.
 pub(crate) async fn call(
     State(app): State<Arc<App>>,
-    Path((owner, repo, tool)): Path<(String, String, String)>,
+    InPath((owner, repo, tool)): InPath<(String, String, String)>,
     Extension(caller): Extension<Caller>,
     body: Body,
-) -> Response {
+) -> Result<Response, Refusal> {
     // First of all: what is wrong with a call says nothing of a repository that its caller may not see.
-    if let Err(error) = find(&app, &caller, &owner, &repo).await {
-        return reply::error(&error);
-    }
-    let mounted = match app.repos() {
-        Ok(host) => host.tools(),
-        Err(error) => return reply::error(&error),
-    };
+    find(&app, &caller, &owner, &repo).await?;
+    let mounted = app.repos()?.tools();
     let name = format!("{owner}/{repo}");
-    run(&app, caller, mounted.catalog(), &tool, Some(&name), body).await
-}
-
-fn answer<T: Serialize>(outcome: Result<T, ToolError>) -> Response {
-    match outcome {
-        Ok(value) => reply::result(&json!(value)),
-        Err(error) => reply::error(&error),
-    }
+    Ok(run(&app, caller, mounted.catalog(), &tool, Some(&name), body).await)
 }
 
 async fn find(

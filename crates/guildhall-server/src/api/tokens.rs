@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::State;
 use guildhall_core::clock::rfc3339_millis;
+use guildhall_core::team::Binding;
 use guildhall_core::{Principal, RepoName};
 use guildhall_store::{Principals as _, TokenInfo, Tokens as _};
 use guildhall_tools::{Caller, ToolError};
+use http::Uri;
 use jiff::SignedDuration;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{Outcome, body_of, needs_person, refused_about, respond};
+use super::{Answer, Given, InPath, body_of, needs_operator, needs_person, refused_about};
 use crate::auth::TokenLimits;
+use crate::gate;
 use crate::state::App;
 
 const WHAT: &str = "manage tokens";
@@ -27,11 +29,15 @@ const LONGEST_LIFE: i64 = 10 * 365 * 24 * 3600;
 const MOST_NAMES: usize = 200;
 
 /// What a new token is limited to, as a body gives it.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Limits {
+#[schemars(rename = "TokenLimits")]
+pub(crate) struct Limits {
+    /// How long it is good, in seconds; left out: until it is revoked
     expires_in_seconds: Option<i64>,
+    /// The only repositories it reaches, `owner/name`
     repos: Option<Vec<String>>,
+    /// The only tools it may call
     tools: Option<Vec<String>>,
 }
 
@@ -43,7 +49,12 @@ impl Limits {
         limits.checked(app.parts.clock.now())
     }
 
-    fn checked(self, now: jiff::Timestamp) -> Result<TokenLimits, ToolError> {
+    /// The limits themselves, for a token that is made `now`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what no token can be limited to.
+    pub(super) fn checked(self, now: jiff::Timestamp) -> Result<TokenLimits, ToolError> {
         let expires_at = match self.expires_in_seconds {
             Some(seconds) if !(1..=LONGEST_LIFE).contains(&seconds) => {
                 return Err(ToolError::bad_arguments(format!(
@@ -104,68 +115,123 @@ pub(super) async fn issued(
     caller: &Caller,
     principal: Principal,
     limits: TokenLimits,
-) -> Outcome {
+) -> Answer<TokenView> {
     let directory = &app.parts.directory;
     let made = directory
         .issue(&caller.principal, principal.clone(), limits)
         .await;
-    let (token, kept) = match made {
-        Ok(made) => made,
-        Err(error) => return Err(refused_about(app, &principal, error, None).await),
-    };
-    let mut answer = described(&kept);
-    answer["token"] = json!(token.expose());
-    Ok(answer)
+    match made {
+        Ok((token, kept)) => Ok(Given(TokenView {
+            token: Some(token.expose().to_owned()),
+            ..TokenView::from(&kept)
+        })),
+        Err(error) => Err(refused_about(app, &principal, error, None).await.into()),
+    }
 }
 
-/// `GET /api/tokens`: the tokens of the caller and of their agents, each principal's newest first.
+/// `GET /api/tokens`: the tokens of the caller and of their agents, each principal's newest first; with `?all=true` those
+/// of everybody, for who operates the server.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-) -> Response {
-    respond(listed(&app, &caller).await)
+    uri: Uri,
+) -> Answer<TokenList> {
+    needs_person(&caller, WHAT)?;
+    let store = app.parts.directory.store();
+    if wants_all(&uri)? {
+        needs_operator(&caller, "list everybody's tokens")?;
+        let tokens = store.all_tokens().await?;
+        let tokens = tokens.iter().map(TokenView::from).collect();
+        return Ok(Given(TokenList { tokens }));
+    }
+    let agents = store.agents(caller.principal.clone()).await?;
+    let agents = agents.into_iter().map(|agent| agent.principal);
+    let mut tokens = Vec::new();
+    for holder in std::iter::once(caller.principal).chain(agents) {
+        let its = store.tokens_of(holder).await?;
+        tokens.extend(its.iter().map(TokenView::from));
+    }
+    Ok(Given(TokenList { tokens }))
 }
 
-async fn listed(app: &App, caller: &Caller) -> Outcome {
-    needs_person(caller, WHAT)?;
-    let store = app.parts.directory.store();
-    let agents = store.agents(caller.principal.clone()).await?;
-    let mut tokens = Vec::new();
-    let holders = agents.into_iter().map(|agent| agent.principal);
-    for holder in std::iter::once(caller.principal.clone()).chain(holders) {
-        let its = store.tokens_of(holder).await?;
-        tokens.extend(its.iter().map(described));
+fn wants_all(uri: &Uri) -> Result<bool, ToolError> {
+    let query = uri.query().unwrap_or_default().as_bytes();
+    let all = form_urlencoded::parse(query).find(|(name, _)| name == "all");
+    match all.as_ref().map(|(_, value)| &**value) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(ToolError::bad_arguments(format!(
+            "`all` must be `true` or `false`, not `{}`",
+            gate::printable(other)
+        ))),
     }
-    Ok(json!({ "tokens": tokens }))
 }
 
 /// `DELETE /api/tokens/{id}`: the token is refused from now on.
 pub(crate) async fn revoke(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Response {
-    respond(revoked(&app, &caller, &id).await)
+    InPath(id): InPath<String>,
+) -> Answer<TokenView> {
+    needs_person(&caller, WHAT)?;
+    let revoked = app.parts.directory.revoke(&caller.principal, &id).await?;
+    Ok(Given(TokenView::from(&revoked)))
 }
 
-async fn revoked(app: &App, caller: &Caller, id: &str) -> Outcome {
-    needs_person(caller, WHAT)?;
-    let revoked = app.parts.directory.revoke(&caller.principal, id).await;
-    Ok(described(&revoked?))
+/// Tokens, by what is known of them.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct TokenList {
+    tokens: Vec<TokenView>,
 }
 
-/// What is told of a token: everything but the token.
-fn described(token: &TokenInfo) -> Value {
-    json!({
-        "id": token.id,
-        "username": token.principal.name(),
-        "created_at": rfc3339_millis(token.created_at),
-        "created_by": token.created_by.name(),
-        "last_used_at": token.last_used_at.map(rfc3339_millis),
-        "expires_at": token.expires_at.map(rfc3339_millis),
-        "revoked_at": token.revoked_at.map(rfc3339_millis),
-        "repos": token.repos,
-        "tools": token.tools,
-        "bound": token.bound,
-    })
+/// What is told of a token: everything but the token, which stands in the one answer that makes it.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Token")]
+pub(crate) struct TokenView {
+    id: String,
+    /// Whom it speaks for
+    username: String,
+    created_at: String,
+    created_by: String,
+    /// When it was last used, to the minute
+    last_used_at: Option<String>,
+    /// Until when it is good; null is until it is revoked
+    expires_at: Option<String>,
+    revoked_at: Option<String>,
+    /// The only repositories it reaches; null for all
+    repos: Option<Vec<String>>,
+    /// The only tools it may call; null for all
+    tools: Option<Vec<String>>,
+    /// The role of the team session it speaks for
+    #[schemars(with = "Option<BoundTo>")]
+    bound: Option<Binding>,
+    /// The token itself, shown once
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+/// A role of a team session.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the schema of what the core writes")]
+struct BoundTo {
+    session: String,
+    role: String,
+}
+
+impl From<&TokenInfo> for TokenView {
+    fn from(token: &TokenInfo) -> Self {
+        Self {
+            id: token.id.clone(),
+            username: token.principal.name().to_owned(),
+            created_at: rfc3339_millis(token.created_at),
+            created_by: token.created_by.name().to_owned(),
+            last_used_at: token.last_used_at.map(rfc3339_millis),
+            expires_at: token.expires_at.map(rfc3339_millis),
+            revoked_at: token.revoked_at.map(rfc3339_millis),
+            repos: token.repos.clone(),
+            tools: token.tools.clone(),
+            bound: token.bound.clone(),
+            token: None,
+        }
+    }
 }

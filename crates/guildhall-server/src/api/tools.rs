@@ -4,14 +4,77 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use guildhall_tools::{Call, Caller, Catalog, Door, JsonObject, Progress, Tool, ToolError};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::InPath;
 use crate::state::App;
 use crate::{gate, reply};
+
+/// Tools with their schemas.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Tools<'a> {
+    tools: Vec<Listed<'a>>,
+}
+
+/// A tool, under the names that MCP gives its parts.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    name: &'a str,
+    title: &'a str,
+    /// When to use it
+    description: &'a str,
+    /// The JSON Schema of its arguments
+    input_schema: &'a JsonObject,
+    /// The JSON Schema of its result
+    output_schema: &'a JsonObject,
+    annotations: Hints,
+}
+
+/// What a tool promises of itself.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the four hints that MCP defines"
+)]
+struct Hints {
+    read_only_hint: bool,
+    destructive_hint: bool,
+    idempotent_hint: bool,
+    open_world_hint: bool,
+}
+
+impl<'a> Tools<'a> {
+    /// `tools`, in their order.
+    pub(super) fn of(tools: impl Iterator<Item = &'a Tool>) -> Self {
+        let tools = tools.map(|tool| {
+            let hints = tool.annotations();
+            Listed {
+                name: tool.name(),
+                title: tool.title(),
+                description: tool.description(),
+                input_schema: tool.input_schema(),
+                output_schema: tool.output_schema(),
+                annotations: Hints {
+                    read_only_hint: hints.read_only,
+                    destructive_hint: hints.destructive,
+                    idempotent_hint: hints.idempotent,
+                    open_world_hint: hints.open_world,
+                },
+            }
+        });
+        Self {
+            tools: tools.collect(),
+        }
+    }
+}
 
 /// The tools of the caller, with their schemas.
 pub(crate) async fn list(
@@ -19,36 +82,13 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Response {
     let mounted = app.parts.mounts.current();
-    reply::result(&described(mounted.catalog().listed(&caller)))
-}
-
-/// `tools` with their schemas.
-pub(super) fn described<'a>(tools: impl Iterator<Item = &'a Tool>) -> Value {
-    let tools: Vec<Value> = tools
-        .map(|tool| {
-            let hints = tool.annotations();
-            json!({
-                "name": tool.name(),
-                "title": tool.title(),
-                "description": tool.description(),
-                "inputSchema": **tool.input_schema(),
-                "outputSchema": **tool.output_schema(),
-                "annotations": {
-                    "readOnlyHint": hints.read_only,
-                    "destructiveHint": hints.destructive,
-                    "idempotentHint": hints.idempotent,
-                    "openWorldHint": hints.open_world,
-                },
-            })
-        })
-        .collect();
-    json!({ "tools": tools })
+    reply::result(&Tools::of(mounted.catalog().listed(&caller)))
 }
 
 /// Calls a tool with the arguments in the body: a JSON object, or nothing for none.
 pub(crate) async fn call(
     State(app): State<Arc<App>>,
-    Path(tool): Path<String>,
+    InPath(tool): InPath<String>,
     Extension(caller): Extension<Caller>,
     body: Body,
 ) -> Response {

@@ -92,12 +92,13 @@ impl Directory {
             .await
     }
 
-    /// Asks, with the code that the device keeps, what has become of its login.
+    /// Asks, with the code that the device keeps, what has become of its login. The token of one that was approved has
+    /// `limits`.
     ///
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn finish_login(&self, device_code: &str) -> Result<Outcome> {
+    pub async fn finish_login(&self, device_code: &str, limits: TokenLimits) -> Result<Outcome> {
         let redeemed = self
             .store
             .redeem(hash(device_code), self.clock.now())
@@ -107,9 +108,7 @@ impl Directory {
             Redeemed::Denied => Outcome::Denied,
             Redeemed::Gone => Outcome::Gone,
             Redeemed::As(person) => {
-                let (token, _) = self
-                    .issue(&person, person.clone(), TokenLimits::default())
-                    .await?;
+                let (token, _) = self.issue(&person, person.clone(), limits).await?;
                 Outcome::SignedIn(person, token)
             }
         })

@@ -10,7 +10,7 @@ mod sessions;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
 use guildhall_tools::{Caller, RepoAccess, Selection, ToolError, WantedRepo};
@@ -22,8 +22,9 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 pub use handler::McpHandler;
 
 use self::sessions::Sessions;
+use crate::api::{InPath, Refusal};
+use crate::gate;
 use crate::state::App;
-use crate::{gate, reply};
 
 /// Takes one HTTP request through rmcp. A trait object, so that routes do not depend on the handler's type.
 pub trait Endpoint: Send + Sync {
@@ -81,49 +82,70 @@ pub(crate) struct Selected(pub(crate) Selection);
 #[derive(Clone, Debug)]
 pub(crate) struct InRepo(pub(crate) RepoAccess);
 
-/// `/mcp`, `/mcp/<pack>[,<pack>...]`, each with `?access=read`.
-pub(crate) async fn door(
-    State(app): State<Arc<App>>,
-    packs: Option<Path<String>>,
+/// The owner and the name of a repository.
+type InRepoPath = InPath<(String, String)>;
+
+/// The answer of one of the doors.
+type Answered = BoxFuture<'static, Result<Response, Refusal>>;
+
+/// `/mcp`, with `?access=read`.
+pub(crate) fn door(
+    endpoint: &Arc<dyn Endpoint>,
+) -> impl Fn(State<Arc<App>>, Request) -> Answered + Clone + Send + Sync + 'static {
+    let endpoint = Arc::clone(endpoint);
+    move |State(app), request| {
+        let endpoint = Arc::clone(&endpoint);
+        Box::pin(async move { part_door(&app, None, request, endpoint).await })
+    }
+}
+
+/// `/mcp/<pack>[,<pack>...]`, with `?access=read`.
+pub(crate) fn packs_door(
+    endpoint: &Arc<dyn Endpoint>,
+) -> impl Fn(State<Arc<App>>, InPath<String>, Request) -> Answered + Clone + Send + Sync + 'static {
+    let endpoint = Arc::clone(endpoint);
+    move |State(app), InPath(packs), request| {
+        let endpoint = Arc::clone(&endpoint);
+        Box::pin(async move { part_door(&app, Some(packs), request, endpoint).await })
+    }
+}
+
+/// `/api/repos/<owner>/<repo>/mcp`, with `?access=read`: the tools of one repository, whatever the settings mount.
+pub(crate) fn repo_door(
+    endpoint: &Arc<dyn Endpoint>,
+) -> impl Fn(State<Arc<App>>, InRepoPath, Request) -> Answered + Clone + Send + Sync + 'static {
+    let endpoint = Arc::clone(endpoint);
+    move |State(app), InPath((owner, repo)), request| {
+        let endpoint = Arc::clone(&endpoint);
+        Box::pin(async move {
+            let selection = selection(None, request.uri().query())?;
+            let caller = request.extensions().get::<Caller>().cloned();
+            let repo = in_repo(&app, caller, &format!("{owner}/{repo}")).await?;
+            Ok(exchange(&app, request, selection, Some(repo), endpoint).await)
+        })
+    }
+}
+
+async fn part_door(
+    app: &App,
+    packs: Option<String>,
     request: Request,
     endpoint: Arc<dyn Endpoint>,
-) -> Response {
-    let selection = match selection(packs.map(|Path(packs)| packs), request.uri().query()) {
-        Ok(selection) => selection,
-        Err(error) => return reply::error(&error),
-    };
+) -> Result<Response, Refusal> {
+    let selection = selection(packs, request.uri().query())?;
     if let Err(error) = app.parts.mounts.current().part(&selection) {
         let near = error.near().map(|name| format!("Did you mean `{name}`?"));
         let mut refusal = ToolError::not_found(error.to_string());
         refusal.hints.extend(near);
-        return reply::error(&refusal);
+        return Err(refusal.into());
     }
-    exchange(&app, request, selection, None, endpoint).await
+    Ok(exchange(app, request, selection, None, endpoint).await)
 }
 
-/// `/api/repos/<owner>/<repo>/mcp`, with `?access=read`: the tools of one repository, whatever the settings mount.
-pub(crate) async fn repo_door(
-    State(app): State<Arc<App>>,
-    Path((owner, repo)): Path<(String, String)>,
-    request: Request,
-    endpoint: Arc<dyn Endpoint>,
-) -> Response {
-    let name = format!("{owner}/{repo}");
-    let selection = selection(None, request.uri().query());
-    let caller = request.extensions().get::<Caller>().cloned();
-    let found = async {
-        let selection = selection?;
-        let caller = caller.ok_or_else(|| ToolError::internal("The request has no caller"))?;
-        let repos = app.repos()?;
-        let repo = repos
-            .resolve(&caller.as_agent(), WantedRepo::Named(&name))
-            .await?;
-        Ok::<_, ToolError>((selection, repo))
-    };
-    match found.await {
-        Ok((selection, repo)) => exchange(&app, request, selection, Some(repo), endpoint).await,
-        Err(error) => reply::error(&error),
-    }
+async fn in_repo(app: &App, caller: Option<Caller>, name: &str) -> Result<RepoAccess, ToolError> {
+    let caller = caller.ok_or_else(|| ToolError::internal("The request has no caller"))?;
+    let wanted = WantedRepo::Named(name);
+    app.repos()?.resolve(&caller.as_agent(), wanted).await
 }
 
 async fn exchange(

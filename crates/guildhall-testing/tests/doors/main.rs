@@ -47,6 +47,7 @@ mod failures;
 mod fixtures;
 mod gate;
 mod mcp;
+mod openapi;
 mod parsing;
 mod people;
 mod sessions;

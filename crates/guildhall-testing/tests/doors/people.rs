@@ -84,10 +84,9 @@ async fn an_agents_tokens_are_its_own_until_they_are_revoked() {
     assert_eq!(whoami(&server, second).await.status, 401);
     let agents = result(&ask(&server, server.token(), "GET", "/api/agents", &Value::Null).await);
     assert_eq!(agents["agents"][0]["username"], "you@example.com[claude]");
-    // Nothing brings it back, and whoever tries hears why.
+    // Only who says so in so many words brings it back, and whoever else tries hears why.
     for (path, body) in [
         ("/api/agents", json!({ "name": "claude" })),
-        ("/api/agents/claude", json!({})),
         ("/api/agents/claude/tokens", json!({})),
     ] {
         let reply = ask(&server, server.token(), "POST", path, &body).await;
@@ -96,7 +95,81 @@ async fn an_agents_tokens_are_its_own_until_they_are_revoked() {
             reply.json()["error"],
             "`you@example.com[claude]` was revoked or disabled"
         );
+        let hint = reply.json()["hint"].as_str().unwrap().to_owned();
+        assert!(
+            hint.starts_with("`guildhall agent create claude`"),
+            "{hint}"
+        );
     }
+    let back = create(&server, "claude", json!({})).await;
+    let third = back["token"].as_str().unwrap();
+    assert_eq!(whoami(&server, third).await.status, 200);
+    for token in [first, second] {
+        assert_eq!(whoami(&server, token).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn who_operates_the_server_sees_every_token_and_nobody_else_does() {
+    let server = server().await;
+    let me = add_user(&server, "me@example.com").await;
+    let everybodys = "/api/tokens?all=true";
+    let listed = ask(&server, server.token(), "GET", everybodys, &Value::Null).await;
+    let tokens = result(&listed)["tokens"].as_array().unwrap().clone();
+    let mut people: Vec<&Value> = tokens.iter().map(|token| &token["username"]).collect();
+    people.dedup();
+    assert_eq!(people, ["me@example.com", "you@example.com"]);
+    assert!(!listed.body.contains(&me[5..69]));
+    let refused = ask(&server, &me, "GET", everybodys, &Value::Null).await;
+    assert_eq!(refused.status, 403);
+    let path = "/api/tokens?all=yes";
+    let reply = ask(&server, server.token(), "GET", path, &Value::Null).await;
+    assert_eq!(reply.status, 400);
+}
+
+#[tokio::test]
+async fn the_tokens_of_people_have_limits_too() {
+    let server = server().await;
+    let limits = json!({ "tools": ["probe_whoami"], "expires_in_seconds": 60 });
+    let body = json!({ "username": "me@example.com", "print_token": true, "limits": limits });
+    let added = result(&ask(&server, server.token(), "POST", "/api/users", &body).await);
+    assert_eq!(added["tools"], json!(["probe_whoami"]));
+    assert!(added["expires_at"].is_string());
+    let token = added["token"].as_str().unwrap();
+    let agents = ask(&server, token, "GET", "/api/agents", &Value::Null).await;
+    assert_eq!(agents.status, 403);
+    for wrong in [
+        json!({ "username": "it@example.com", "limits": limits }),
+        json!({ "username": "it@example.com", "print_token": true, "limits": { "tools": [] } }),
+    ] {
+        let reply = ask(&server, server.token(), "POST", "/api/users", &wrong).await;
+        assert_eq!(reply.status, 400, "{wrong}: {reply:?}");
+    }
+    let users = ask(&server, server.token(), "GET", "/api/users", &Value::Null).await;
+    assert!(!users.body.contains("it@example.com"));
+
+    // A device may ask for less than the person it signs in as has.
+    let (device, typed) = begin(&server).await;
+    let mut browser = Browser::new(&server);
+    browser.sign_in(server.token(), &typed).await;
+    let page = browser.open(&format!("/login?code={typed}")).await;
+    let approve = [
+        ("step", "approve"),
+        ("csrf", &*csrf(&page)),
+        ("code", &*typed),
+    ];
+    browser.post(&approve).await;
+    let finish = async |limits: Value| {
+        Call::new(&server, "POST", "/api/login/token")
+            .without("authorization")
+            .json(&json!({ "device_code": device, "limits": limits }))
+            .send()
+            .await
+    };
+    assert_eq!(finish(json!({ "repos": [] })).await.status, 400);
+    let signed_in = result(&finish(limits).await);
+    let me = whoami(&server, signed_in["token"].as_str().unwrap()).await;
+    assert_eq!(result(&me)["tools"], json!(["probe_whoami"]));
 }
 
 #[tokio::test]

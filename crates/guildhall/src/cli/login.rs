@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use guildhall_config::{env_vars, process_env};
 use serde_json::{Value, json};
 
+use super::frame::Limits;
 use crate::client::Anonymous;
 use crate::logins;
 use crate::output::{CommandError, CommandResult, note, printable, say};
@@ -16,6 +17,8 @@ pub(super) struct Args {
     /// The server's address [default: `GUILDHALL_URL`]; the server of one's own workspace needs no login
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    #[command(flatten)]
+    limits: Limits,
     /// Print one JSON object at the end: `username`, `server`, `token_file`
     #[arg(long)]
     json: bool,
@@ -47,7 +50,8 @@ pub(super) async fn run(args: &Args) -> CommandResult {
     note(&format!(
         "Open {page}?code={user_code}\nand approve the code {user_code}"
     ));
-    let signed_in = wait(&server, &begun, device_code).await?;
+    let asked = json!({ "device_code": device_code, "limits": args.limits.body() });
+    let signed_in = wait(&server, &begun, &asked).await?;
     let token = signed_in["token"]
         .as_str()
         .context("The server gave no token")?;
@@ -71,12 +75,10 @@ pub(super) async fn run(args: &Args) -> CommandResult {
 }
 
 /// Asks until a person has decided, or the time of the code is over.
-async fn wait(server: &Anonymous, begun: &Value, device_code: &str) -> Result<Value, CommandError> {
+async fn wait(server: &Anonymous, begun: &Value, asked: &Value) -> Result<Value, CommandError> {
     let interval = Duration::from_secs(begun["interval"].as_u64().unwrap_or(2).clamp(1, 60));
     loop {
-        let reply = server
-            .post("/api/login/token", &json!({ "device_code": device_code }))
-            .await?;
+        let reply = server.post("/api/login/token", asked).await?;
         // Too often for this address, perhaps with others behind the same one: asked again later.
         if reply.status != 429 {
             let state = reply.result()?;

@@ -7,6 +7,7 @@ mod config;
 mod connect;
 mod credential;
 mod duration;
+mod frame;
 mod in_repo;
 mod lane;
 mod login;

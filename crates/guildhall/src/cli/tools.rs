@@ -13,10 +13,18 @@ pub(super) struct Args {
     /// Print the tools with their schemas as JSON
     #[arg(long)]
     json: bool,
+    /// Print the server's OpenAPI description: its routes and these tools over plain HTTP
+    #[arg(long, conflicts_with = "json")]
+    openapi: bool,
 }
 
 pub(super) async fn run(args: &Args) -> CommandResult {
-    let listed = Server::find(&args.target).await?.get("/api/tools").await?;
+    let server = Server::find(&args.target).await?;
+    if args.openapi {
+        let description = server.get_whole("/api/openapi.json").await?;
+        return say(&serde_json::to_string_pretty(&description)?);
+    }
+    let listed = server.get("/api/tools").await?;
     if args.json {
         return say(&serde_json::to_string_pretty(&listed["tools"])?);
     }

@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use guildhall_config::{Loaded, Settings, Workspace, env_vars, process_env};
 use guildhall_core::{Clock, Principal};
 use guildhall_server::{
-    About, Activity, App, AppParts, Directory, Hosts, Limits, Metrics, MountSource, mcp, router,
-    serve,
+    About, Activity, App, AppParts, CloneLimits, Directory, Hosts, Limits, Metrics, MountSource,
+    mcp, router, serve,
 };
 use guildhall_store::Store;
 use guildhall_tools::CursorKey;
@@ -181,6 +181,7 @@ async fn start(
             pid: running.pid,
         },
         max_request_bytes: server.max_request_bytes,
+        clones: CloneLimits::default(),
         mcp_sessions: server.mcp_sessions,
         shutdown: shutdown.clone(),
     }));

@@ -4,9 +4,9 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::table::{Column, Table};
-use crate::client::{Server, Target, segment};
-use crate::output::{CommandResult, printable, say};
+use super::frame::{Frame, Limits};
+use crate::client::{Server, segment};
+use crate::output::{CommandError, CommandResult};
 
 /// Add, list and disable people; only who operates the server may
 #[derive(clap::Args)]
@@ -14,10 +14,7 @@ pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
     #[command(flatten)]
-    target: Target,
-    /// Print JSON instead of text
-    #[arg(long, global = true)]
-    json: bool,
+    frame: Frame,
 }
 
 #[derive(Subcommand)]
@@ -29,6 +26,8 @@ enum Action {
         /// Print a token instead of a sign-in code, for scripts
         #[arg(long)]
         print_token: bool,
+        #[command(flatten)]
+        limits: Limits,
     },
     /// Print another one-time sign-in code of a person
     Code {
@@ -44,63 +43,71 @@ enum Action {
     },
 }
 
-pub(super) async fn run(args: &Args) -> CommandResult {
-    let server = Server::find(&args.target).await?;
+const COLUMNS: &[(&str, &str)] = &[
+    ("USER", "username"),
+    ("OPERATOR", "operator"),
+    ("ADDED", "created_at"),
+    ("BY", "created_by"),
+    ("DISABLED", "disabled_at"),
+];
+
+pub(super) async fn run(Args { action, frame }: &Args) -> CommandResult {
+    if let Action::Add {
+        print_token: false,
+        limits,
+        ..
+    } = action
+        && !limits.is_empty()
+    {
+        return Err(CommandError::usage(
+            "`--expires`, `--repo` and `--tool` limit a token: they need `--print-token`",
+        ));
+    }
+    let server = frame.server().await?;
     let path = |address: &str| format!("/api/users/{}", segment(address));
-    match &args.action {
+    match action {
         Action::Add {
             address,
             print_token,
+            limits,
         } => {
-            let body = json!({ "username": address, "print_token": print_token });
+            let mut body = json!({ "username": address, "print_token": print_token });
+            if *print_token {
+                body["limits"] = limits.body();
+            }
             let added = server.post("/api/users", &body).await?.result()?;
             if *print_token {
-                super::agent::show_token(args.json, &added)
+                frame.show_token(&added)
             } else {
-                show_code(args.json, &server, &added)
+                show_code(frame, &server, &added)
             }
         }
         Action::Code { address } => {
             let path = path(address) + "/codes";
             let made = server.post(&path, &json!({})).await?.result()?;
-            show_code(args.json, &server, &made)
+            show_code(frame, &server, &made)
         }
-        Action::List => list(args.json, &server.get("/api/users").await?),
+        Action::List => {
+            let listed = server.get("/api/users").await?;
+            frame.list(&listed["users"], COLUMNS, "No users")
+        }
         Action::Disable { address } => {
             let disabled = server.send(Method::DELETE, &path(address)).await?;
-            if args.json {
-                return say(&disabled.to_string());
-            }
-            let username = printable(disabled["username"].as_str().unwrap_or_default());
-            say(&format!("Disabled {username} and their agents"))
+            frame.show(&disabled, |text| {
+                format!("Disabled {} and their agents", text("username"))
+            })
         }
     }
 }
 
-fn show_code(json: bool, server: &Server, made: &Value) -> CommandResult {
-    if json {
-        return say(&made.to_string());
-    }
-    let text = |key: &str| printable(made[key].as_str().unwrap_or_default());
-    say(&format!(
-        "The sign-in code of {}, good once until {}:\n\n  {}\n\nThey run `guildhall login --server {}` and give it to the page that opens.",
-        text("username"),
-        text("expires_at"),
-        text("code"),
-        server.url
-    ))
-}
-
-fn list(json: bool, listed: &Value) -> CommandResult {
-    if json {
-        return say(&listed["users"].to_string());
-    }
-    Table::new([
-        Column::text("USER", "username"),
-        Column::text("OPERATOR", "operator"),
-        Column::text("ADDED", "created_at"),
-        Column::text("BY", "created_by"),
-        Column::text("DISABLED", "disabled_at"),
-    ])
-    .say(&listed["users"], "No users")
+fn show_code(frame: &Frame, server: &Server, made: &Value) -> CommandResult {
+    frame.show(made, |text| {
+        format!(
+            "The sign-in code of {}, good once until {}:\n\n  {}\n\nThey run `guildhall login --server {}` and give it to the page that opens.",
+            text("username"),
+            text("expires_at"),
+            text("code"),
+            server.url
+        )
+    })
 }

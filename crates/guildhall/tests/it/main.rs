@@ -1,9 +1,13 @@
 //! Tests of the whole program, as people and agents run it.
 
 mod asks;
+mod attacks;
 mod cli;
+mod gate;
+mod hosted;
 mod interop;
 mod lifecycle;
+mod openapi;
 mod people;
 mod repos;
 mod secrets;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::{Place, Ran, Up, wait};
 
 /// The program as the holder of `token`.
-fn holding(place: &Place, up: &Up, token: &str, arguments: &[&str]) -> Ran {
+pub(crate) fn holding(place: &Place, up: &Up, token: &str, arguments: &[&str]) -> Ran {
     let mut command = place.command();
     command
         .args(arguments)
@@ -77,6 +77,16 @@ fn an_agent_is_made_used_and_revoked() {
     assert_eq!(holding(&place, &up, second, &["whoami"]).code, 1);
     let refused = place.run(&["agent", "token", "claude"]);
     assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+    assert!(
+        refused.err.contains("guildhall agent create claude"),
+        "{refused:?}"
+    );
+    let back = place.run(&["agent", "create", "claude", "--json"]).json();
+    assert_eq!(
+        holding(&place, &up, text(&back, "token"), &["whoami"]).code,
+        0
+    );
+    assert_eq!(holding(&place, &up, second, &["whoami"]).code, 1);
 }
 
 #[test]
@@ -126,6 +136,20 @@ fn a_person_is_added_signs_in_and_is_disabled() {
         assert_eq!(place.run(&["user", "add", wrong]).code, 1, "{wrong}");
     }
 
+    let limits = ["--expires", "1h", "--tool", "local_query"];
+    let script = ["user", "add", "bot@example.com", "--json"];
+    let refused = place.run(&[&script[..], &limits].concat());
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let limited = place.run(&[&script[..], &limits, &["--print-token"]].concat());
+    assert_eq!(limited.json()["tools"][0], "local_query");
+    let everybodys = place.run(&["token", "list", "--all"]).ok();
+    assert!(
+        everybodys.contains("bot@example.com") && everybodys.contains("me@example.com"),
+        "{everybodys}"
+    );
+    let denied = holding(&place, &up, token, &["token", "list", "--all"]);
+    assert_eq!((denied.code, denied.out.as_str()), (1, ""));
+
     let listed = place.run(&["user", "list"]).ok();
     assert!(listed.contains("me@example.com") && listed.contains("it@example.com"));
     place.run(&["user", "disable", "me@example.com"]).ok();
@@ -156,7 +180,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
 }
 
 /// A person signs in to the approval page with `secret` and approves `code`.
-fn approve(up: &Up, secret: &str, code: &str) {
+pub(crate) fn approve(up: &Up, secret: &str, code: &str) {
     let page = browse(up, "GET", "/login", "", "");
     let form = format!("guildhall_form={}", between(&page, "guildhall_form=", ";"));
     let csrf = between(&page, "name=\"csrf\" value=\"", "\"");

@@ -1,5 +1,6 @@
 //! A workspace with the real program in it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -60,11 +61,17 @@ impl Place {
 
     /// `guildhall up` on a free port, as a process that ends with the value.
     pub(crate) fn up(&self, arguments: &[&str]) -> Up {
+        self.up_in(arguments, &[])
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn up_in(&self, arguments: &[&str], environment: &[(&str, &OsStr)]) -> Up {
         let log = std::fs::File::create(self.home().join("up.log")).expect("a log file");
         let mut command = self.command();
         command
             .args(["up", "--port", "0", "--json"])
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(log);
         let mut process = command.spawn().expect("the program starts");
