@@ -52,6 +52,12 @@ const BENCHES: &[Bench] = &[
         target: "store",
     },
     Bench {
+        name: "asks",
+        about: "durable claims beside their bare statements, what is claimable, claims over HTTP",
+        package: "guildhall-store",
+        target: "asks",
+    },
+    Bench {
         name: "program",
         about: "the whole program: start, a query over HTTP, memory",
         package: "guildhall",
@@ -89,5 +95,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .args(["bench", "--package", bench.package])
             .args(["--bench", bench.target, "--"])
             .args(&args.rest),
-    )
+    )?;
+    if bench.name == "asks" {
+        // The second half goes through the whole program.
+        let mut command = sh::cargo();
+        command.args(["bench", "--package", "guildhall", "--bench", "asks", "--"]);
+        sh::run(command.args(&args.rest))?;
+    }
+    Ok(())
 }
