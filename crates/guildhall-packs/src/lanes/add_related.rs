@@ -4,9 +4,10 @@ use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Keyed, Queue, TouchedLane, writes};
+use super::{Queue, TouchedLane, writes};
+use crate::act::act;
 
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
     lane_id: String,
     related_lane_id: String,
@@ -20,15 +21,15 @@ pub(super) fn tool(queue: Queue) -> Tool {
     );
     writes(tool)
         .idempotent()
-        .handler(move |context: CallContext, keyed: Keyed<Arguments>| {
+        .handler(move |context: CallContext, arguments: Arguments| {
             let queue = queue.clone();
             async move {
-                let act = queue.act(&context, "lane_add_related", &keyed)?;
+                let act = act(&context, &*queue.clock);
                 let repo = context.repo()?.name.clone();
                 let Arguments {
                     lane_id,
                     related_lane_id,
-                } = keyed.arguments;
+                } = arguments;
                 let lane = queue.lanes.relate_lane(act, repo, lane_id, related_lane_id);
                 let lane = lane.await?;
                 Ok::<_, ToolError>(TouchedLane::from(lane))

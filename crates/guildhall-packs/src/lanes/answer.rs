@@ -8,11 +8,12 @@ use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Holding, Keyed, Queue, Touched, given, writes};
+use super::{Holding, Queue, Touched, given, writes};
+use crate::act::act;
 use crate::changes::{FileArgument, for_git};
 use crate::git_refusal;
 
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
     #[serde(flatten)]
     holding: Holding,
@@ -24,7 +25,7 @@ struct Arguments {
     no_change: Option<bool>,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum VerdictArgument {
     Complete,
@@ -32,7 +33,7 @@ enum VerdictArgument {
     Grant,
 }
 
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct ChangesetArgument {
     /// The commit you started from; left out only where there is none yet
     base_commit: Option<String>,
@@ -47,17 +48,17 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "Answer an ask you hold: complete, deny, or grant for a review. Work comes with its changeset, which is then \
          reviewed.",
     );
-    writes(tool).handler(move |context: CallContext, keyed: Keyed<Arguments>| {
+    writes(tool).handler(move |context: CallContext, arguments: Arguments| {
         let queue = queue.clone();
         async move {
-            let act = queue.act(&context, "ask_answer", &keyed)?;
+            let act = act(&context, &*queue.clock);
             let Arguments {
                 holding,
                 verdict,
                 note,
                 changeset,
                 no_change,
-            } = keyed.arguments;
+            } = arguments;
             let changeset = match changeset {
                 Some(changeset) => Some(checked(&queue, &context, changeset).await?),
                 None => None,

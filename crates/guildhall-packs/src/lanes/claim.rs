@@ -2,7 +2,8 @@
 
 use guildhall_tools::{CallContext, Tool, ToolError};
 
-use super::{Keyed, Named, Queue, Touched, writes};
+use super::{Named, Queue, Touched, writes};
+use crate::act::act;
 
 pub(super) fn tool(queue: Queue) -> Tool {
     let tool = Tool::new(
@@ -10,11 +11,11 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "Claim an ask",
         "Claim an ask, so that nobody else does it. Renew the claim before it expires, and answer with its fence.",
     );
-    writes(tool).handler(move |context: CallContext, keyed: Keyed<Named>| {
+    writes(tool).handler(move |context: CallContext, named: Named| {
         let queue = queue.clone();
         async move {
-            let act = queue.act(&context, "ask_claim", &keyed)?;
-            let ask = keyed.arguments.reference(&context)?;
+            let act = act(&context, &*queue.clock);
+            let ask = named.reference(&context)?;
             let claimed = queue.asks.claim_ask(act, ask, queue.rules.lease);
             Ok::<_, ToolError>(Touched::from(claimed.await?))
         }

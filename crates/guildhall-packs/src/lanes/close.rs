@@ -4,9 +4,10 @@ use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Keyed, Queue, TouchedLane, writes};
+use super::{Queue, TouchedLane, writes};
+use crate::act::act;
 
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
     lane_id: String,
 }
@@ -18,12 +19,12 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "Close a lane for good: nothing is posted or claimed in it any more. Its coordinators may.",
     );
     writes(tool).destructive().idempotent().handler(
-        move |context: CallContext, keyed: Keyed<Arguments>| {
+        move |context: CallContext, arguments: Arguments| {
             let queue = queue.clone();
             async move {
-                let act = queue.act(&context, "lane_close", &keyed)?;
+                let act = act(&context, &*queue.clock);
                 let repo = context.repo()?.name.clone();
-                let lane = queue.lanes.close_lane(act, repo, keyed.arguments.lane_id);
+                let lane = queue.lanes.close_lane(act, repo, arguments.lane_id);
                 let lane = lane.await?;
                 Ok::<_, ToolError>(TouchedLane::from(lane))
             }

@@ -22,12 +22,11 @@ mod view;
 use std::sync::Arc;
 
 use guildhall_core::{Clock, Ids, Principal, RepoRole};
-use guildhall_store::{Act, Ask, AskRef, Asks, Fresh, Held, LEASE, Lane, Lanes, Once};
+use guildhall_store::{Ask, AskRef, Asks, Fresh, Held, LEASE, Lane, Lanes};
 use guildhall_tools::{CallContext, JsonObject, Pack, Scope, ToolBuilder, ToolError};
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::git::Repositories;
 use view::{AskView, LaneView};
@@ -113,20 +112,11 @@ const fn reads(tool: ToolBuilder) -> ToolBuilder {
 
 /// What every tool does that the store refuses to whoever may not, lane by lane.
 const fn writes(tool: ToolBuilder) -> ToolBuilder {
-    tool.scope(Scope::Repo(RepoRole::Reader))
-}
-
-/// Arguments of a tool that writes.
-#[derive(Deserialize, JsonSchema)]
-struct Keyed<A> {
-    #[serde(flatten)]
-    arguments: A,
-    /// Makes a retry safe: the same key gives the first answer
-    idempotency_key: Option<String>,
+    tool.scope(Scope::Repo(RepoRole::Reader)).keyed_by_store()
 }
 
 /// The ask that a call is about.
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Named {
     ask_id: String,
     /// Must be the ask's
@@ -134,7 +124,7 @@ struct Named {
 }
 
 /// An ask that the caller holds.
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Holding {
     ask_id: String,
     /// Must be the ask's
@@ -167,27 +157,6 @@ impl Holding {
 }
 
 impl Queue {
-    /// The caller, now; under the call's key, if it has one. The key goes into the transaction of the change, so that it
-    /// outlives the server.
-    fn act<A: Serialize>(
-        &self,
-        context: &CallContext,
-        tool: &str,
-        keyed: &Keyed<A>,
-    ) -> Result<Act, ToolError> {
-        let act = Act::new(context.caller.principal.clone(), self.clock.now());
-        let Some(key) = &keyed.idempotency_key else {
-            return Ok(act);
-        };
-        let arguments = serde_json::to_vec(&(&context.repo()?.name, &keyed.arguments));
-        let arguments = Sha256::digest(arguments.map_err(ToolError::internal)?);
-        Ok(act.once(Once {
-            tool: tool.to_owned(),
-            key: key.clone(),
-            arguments: arguments.into(),
-        }))
-    }
-
     fn fresh(&self) -> Fresh {
         Fresh::draw(&*self.ids)
     }

@@ -6,9 +6,10 @@ use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Keyed, Queue, Touched, given};
+use super::{Queue, Touched, given};
+use crate::act::act;
 
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// Such as `_repo`
     lane_id: String,
@@ -35,11 +36,12 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "Ask for one item of work in a lane. Use it to hand work over or to split it.",
     )
     .scope(Scope::Repo(RepoRole::Contributor))
-    .handler(move |context: CallContext, keyed: Keyed<Arguments>| {
+    .keyed_by_store()
+    .handler(move |context: CallContext, arguments: Arguments| {
         let queue = queue.clone();
         async move {
-            let act = queue.act(&context, "ask_post", &keyed)?;
-            let ask = new(&queue, &context, keyed.arguments)?;
+            let act = act(&context, &*queue.clock);
+            let ask = new(&queue, &context, arguments)?;
             Ok::<_, ToolError>(Touched::from(queue.asks.post_ask(act, ask).await?))
         }
     })

@@ -6,9 +6,10 @@ use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Keyed, Queue, TouchedLane, given, principals};
+use super::{Queue, TouchedLane, given, principals};
+use crate::act::act;
 
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
     title: String,
     description: Option<String>,
@@ -27,11 +28,11 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "Open a lane, a stream of work of its own. You become its coordinator.",
     )
     .scope(Scope::Repo(RepoRole::Contributor))
-    .handler(move |context: CallContext, keyed: Keyed<Arguments>| {
+    .keyed_by_store()
+    .handler(move |context: CallContext, arguments: Arguments| {
         let queue = queue.clone();
         async move {
-            let act = queue.act(&context, "lane_propose", &keyed)?;
-            let arguments = keyed.arguments;
+            let act = act(&context, &*queue.clock);
             let lane = NewLane {
                 repo: context.repo()?.name.clone(),
                 fresh: queue.fresh(),

@@ -2,7 +2,8 @@
 
 use guildhall_tools::{CallContext, Tool, ToolError};
 
-use super::{Holding, Keyed, Queue, Touched, writes};
+use super::{Holding, Queue, Touched, writes};
+use crate::act::act;
 
 pub(super) fn tool(queue: Queue) -> Tool {
     let tool = Tool::new(
@@ -10,11 +11,11 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "Release an ask",
         "Give up your claim so that others can take the ask.",
     );
-    writes(tool).handler(move |context: CallContext, keyed: Keyed<Holding>| {
+    writes(tool).handler(move |context: CallContext, holding: Holding| {
         let queue = queue.clone();
         async move {
-            let act = queue.act(&context, "ask_release", &keyed)?;
-            let held = keyed.arguments.held(&context)?;
+            let act = act(&context, &*queue.clock);
+            let held = holding.held(&context)?;
             let released = queue.asks.release_ask(act, held).await?;
             Ok::<_, ToolError>(Touched::from(released))
         }

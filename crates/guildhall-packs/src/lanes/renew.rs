@@ -2,7 +2,8 @@
 
 use guildhall_tools::{CallContext, Tool, ToolError};
 
-use super::{Holding, Keyed, Queue, Touched, writes};
+use super::{Holding, Queue, Touched, writes};
+use crate::act::act;
 
 pub(super) fn tool(queue: Queue) -> Tool {
     let tool = Tool::new(
@@ -12,11 +13,11 @@ pub(super) fn tool(queue: Queue) -> Tool {
     );
     writes(tool)
         .idempotent()
-        .handler(move |context: CallContext, keyed: Keyed<Holding>| {
+        .handler(move |context: CallContext, holding: Holding| {
             let queue = queue.clone();
             async move {
-                let act = queue.act(&context, "ask_renew", &keyed)?;
-                let held = keyed.arguments.held(&context)?;
+                let act = act(&context, &*queue.clock);
+                let held = holding.held(&context)?;
                 let renewed = queue.asks.renew_ask(act, held, queue.rules.lease);
                 Ok::<_, ToolError>(Touched::from(renewed.await?))
             }

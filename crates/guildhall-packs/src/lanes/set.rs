@@ -4,9 +4,10 @@ use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Keyed, Queue, TouchedLane};
+use super::{Queue, TouchedLane};
+use crate::act::act;
 
-#[derive(Deserialize, JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
     lane_id: String,
     /// Whether people may review what they or their agents wrote
@@ -20,16 +21,17 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "Allow or stop self-review in a lane. Only an owner in person may.",
     )
     .scope(Scope::RepoOwnerInPerson)
+    .keyed_by_store()
     .idempotent()
-    .handler(move |context: CallContext, keyed: Keyed<Arguments>| {
+    .handler(move |context: CallContext, arguments: Arguments| {
         let queue = queue.clone();
         async move {
-            let act = queue.act(&context, "lane_set", &keyed)?;
+            let act = act(&context, &*queue.clock);
             let repo = context.repo()?.name.clone();
             let Arguments {
                 lane_id,
                 allow_self_review,
-            } = keyed.arguments;
+            } = arguments;
             let lane = queue
                 .lanes
                 .allow_self_review(act, repo, lane_id, allow_self_review);

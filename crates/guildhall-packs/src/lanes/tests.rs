@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use guildhall_core::SystemClock;
 use guildhall_core::SystemIds;
 use guildhall_git::Repository;
-use guildhall_store::{NewRepo, Principals as _, Repos as _, Role, Roles as _, Store};
+use guildhall_store::{Act, NewRepo, Principals as _, Repos as _, Role, Roles as _, Store};
 use guildhall_testing::hermetic;
 use guildhall_tools::{
     Answer, Caller, Door, ErrorKind, RepoAccess, RepoResolver, WantedRepo, json_len,
