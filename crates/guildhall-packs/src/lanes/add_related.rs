@@ -2,7 +2,7 @@
 
 use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Queue, TouchedLane, writes};
 use crate::act::act;

@@ -6,7 +6,7 @@ use guildhall_git::ChangesetLimits;
 use guildhall_store::{Answering, NewChangeset, Verdict};
 use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Holding, Queue, Touched, given, writes};
 use crate::act::act;

@@ -4,7 +4,7 @@ use guildhall_core::RepoRole;
 use guildhall_store::{AskKind, AskScope, NewAsk};
 use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Queue, Touched, given};
 use crate::act::act;

@@ -4,7 +4,7 @@ use guildhall_core::RepoRole;
 use guildhall_store::NewLane;
 use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Queue, TouchedLane, given, principals};
 use crate::act::act;

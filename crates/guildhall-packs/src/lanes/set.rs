@@ -2,7 +2,7 @@
 
 use guildhall_tools::{CallContext, Scope, Tool, ToolError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Queue, TouchedLane};
 use crate::act::act;
