@@ -247,7 +247,7 @@ async fn propose(tx: &mut Tx, act: &Act, lane: &NewLane) -> Result<Lane> {
         give(tx, act, repo, &id, &user, LaneRole::Maintainer).await?;
     }
     for related in &lane.related {
-        get_exists(tx, repo, related).await?;
+        must_exist(tx, repo, related).await?;
         add_related(tx, act, repo, &id, related).await?;
     }
     let data = json!({ "title": lane.title, "related_to": lane.related });
@@ -337,9 +337,9 @@ async fn within_quota(tx: &mut Tx, act: &Act, most: u32) -> Result<()> {
 }
 
 async fn relate(tx: &mut Tx, act: &Act, repo: &RepoName, id: &str, related: &str) -> Result<Lane> {
-    get_exists(tx, repo, id).await?;
+    must_exist(tx, repo, id).await?;
     needs_coordinator(tx, act, repo, id, "relate other lanes to it").await?;
-    get_exists(tx, repo, related).await?;
+    must_exist(tx, repo, related).await?;
     if id == related {
         return Err(Error::Invalid(format!("`{id}` is the lane itself")));
     }
@@ -368,7 +368,7 @@ async fn add_related(
 }
 
 async fn close(tx: &mut Tx, act: &Act, repo: &RepoName, id: &str) -> Result<Lane> {
-    get_exists(tx, repo, id).await?;
+    must_exist(tx, repo, id).await?;
     needs_coordinator(tx, act, repo, id, "close it").await?;
     if id == OWN_LANE {
         return Err(Error::Invalid(format!(
@@ -391,7 +391,7 @@ async fn allow_self_review(
 ) -> Result<Lane> {
     repos::get(tx, repo).await?;
     roles::needs_owner(tx, act, repo, "allow self-review").await?;
-    get_exists(tx, repo, id).await?;
+    must_exist(tx, repo, id).await?;
     let changed = tx
         .run(
             "UPDATE lanes SET allow_self_review = $3
@@ -487,7 +487,7 @@ async fn get(tx: &mut Tx, repo: &RepoName, id: &str) -> Result<Lane> {
 }
 
 /// Refuses the name of a lane that is not there.
-async fn get_exists(tx: &mut Tx, repo: &RepoName, id: &str) -> Result<()> {
+pub(crate) async fn must_exist(tx: &mut Tx, repo: &RepoName, id: &str) -> Result<()> {
     let sql = "SELECT 1 FROM lanes WHERE repo = $1 AND id = $2";
     match tx.row(sql, args![repo.as_str(), id]).await? {
         Some(_) => Ok(()),

@@ -9,11 +9,12 @@ use serde_json::json;
 
 use crate::act::Act;
 use crate::error::{Error, Result};
+use crate::events::{About, NewEvent, Stream};
 use crate::repos;
 use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::{Row, args};
-use crate::{Store, principals};
+use crate::{Store, lanes, principals};
 
 /// The lane that every repo has; its coordinators and maintainers are the repo's owners and maintainers.
 pub const OWN_LANE: &str = "_repo";
@@ -63,8 +64,8 @@ pub trait Roles: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAllowed`] unless an owner of the repo does it in person; [`Error::Missing`] for a repo or user that is
-    /// not there; [`Error::Invalid`] for an agent, or for `_repo`, whose roles are the repo's.
+    /// [`Error::NotAllowed`] unless an owner of the repo does it in person; [`Error::Missing`] for a repo, lane or user
+    /// that is not there; [`Error::Invalid`] for an agent, or for `_repo`, whose roles are the repo's.
     fn grant(&self, act: Act, repo: RepoName, user: Principal, role: Role) -> Answer<'_, Grant>;
 
     /// Takes a role away.
@@ -146,6 +147,8 @@ async fn grant(
             args![repo.as_str(), user],
         )
         .await?;
+    } else {
+        lanes::must_exist(tx, repo, lane).await?;
     }
     tx.run(
         "INSERT INTO roles (repo, lane, user_name, role, granted_at, granted_by)
@@ -216,8 +219,17 @@ async fn record(
 ) -> Result<()> {
     let (lane, name) = role.columns();
     let lane = (!lane.is_empty()).then_some(lane);
-    let data = json!({ "user": user.name(), "role": name, "lane": lane });
-    repos::record(tx, act, repo, kind, data).await
+    // In the repo's stream, as all its roles are, and found by the lane too.
+    let event = NewEvent {
+        stream: Stream::repo(repo),
+        kind,
+        about: About {
+            lane: lane.map(str::to_owned),
+            ..About::repo(repo)
+        },
+        data: json!({ "user": user.name(), "role": name, "lane": lane }),
+    };
+    tx.record(act, event).await
 }
 
 /// Refuses everybody but an owner of `repo` who is a person.

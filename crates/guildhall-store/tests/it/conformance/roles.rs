@@ -1,8 +1,10 @@
 use guildhall_core::{LaneRole, RepoRole};
 use guildhall_store::{
-    Error, OWN_LANE, Principals as _, Repos as _, Role, Roles as _, Standing, Store,
+    Error, Lanes as _, OWN_LANE, Position, Principals as _, Repos as _, Role, Roles as _, Standing,
+    Store,
 };
 
+use crate::lane_world::new_lane;
 use crate::world::{OPERATOR, World, add_repo, add_user, by, name, repo_name, with_operator};
 
 const ANN: &str = "ann@example.com";
@@ -103,22 +105,38 @@ pub(super) async fn lane_roles_come_with_the_repos_and_by_grant(world: &World) {
         lane: lane.to_owned(),
         role,
     };
+    let nowhere = lane("lane-ffffffffff", LaneRole::Maintainer);
+    let nowhere = store.grant(by(OPERATOR, 2), repo_name("acme/web"), name(ANN), nowhere);
+    assert!(matches!(
+        nowhere.await,
+        Err(Error::Missing { what: "lane", .. })
+    ));
+    let proposed = store.propose_lane(by(OPERATOR, 2), new_lane("Search"));
+    let one = proposed.await.unwrap().id;
     for role in [LaneRole::Coordinator, LaneRole::Maintainer] {
-        let role = lane("lane-1", role);
+        let role = lane(&one, role);
         let granted = store.grant(by(OPERATOR, 2), repo_name("acme/web"), name(ANN), role);
         granted.await.unwrap();
     }
-    assert_eq!(store.grants(repo_name("acme/web")).await.unwrap().len(), 2);
+    assert_eq!(store.grants(repo_name("acme/web")).await.unwrap().len(), 3);
     let both = Standing {
         repo: None,
         coordinator: true,
         maintainer: true,
     };
-    assert_eq!(standing(&store, ANN, Some("lane-1")).await, both);
+    assert_eq!(standing(&store, ANN, Some(&one)).await, both);
     assert_eq!(
-        standing(&store, ANN, Some("lane-2")).await,
+        standing(&store, ANN, Some("lane-ffffffffff")).await,
         Standing::default()
     );
+    let history = store.lane_history(repo_name("acme/web"), one.clone(), Position::default(), 10);
+    let kinds: Vec<_> = history
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|event| event.kind)
+        .collect();
+    assert_eq!(kinds, ["lane.proposed", "role.granted", "role.granted"]);
     let own = lane(OWN_LANE, LaneRole::Maintainer);
     let own = store.grant(by(OPERATOR, 2), repo_name("acme/web"), name(ANN), own);
     assert!(matches!(own.await, Err(Error::Invalid(_))));
@@ -126,7 +144,7 @@ pub(super) async fn lane_roles_come_with_the_repos_and_by_grant(world: &World) {
     grant(&store, OPERATOR, BOB, RepoRole::Maintainer)
         .await
         .unwrap();
-    let on_lane = standing(&store, BOB, Some("lane-1")).await;
+    let on_lane = standing(&store, BOB, Some(&one)).await;
     assert_eq!((on_lane.coordinator, on_lane.maintainer), (false, true));
     let on_own = standing(&store, BOB, Some(OWN_LANE)).await;
     assert_eq!((on_own.coordinator, on_own.maintainer), (true, true));
