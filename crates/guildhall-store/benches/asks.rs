@@ -230,7 +230,7 @@ fn numbered(sql: &str) -> String {
 fn on_postgres(sql: &str) -> String {
     sql.replace(
         "NOW",
-        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+        "(extract(epoch FROM statement_timestamp()) * 1000)::bigint",
     )
     .replace("LATER", "greatest")
 }

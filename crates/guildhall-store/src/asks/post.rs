@@ -254,11 +254,23 @@ pub(super) async fn insert(
     fresh: &Fresh,
     draft: Draft<'_>,
 ) -> Result<Ask> {
-    const SQL: &str = "INSERT INTO asks
-            (repo, id, lane, kind, title, body, depends_on, files, priority, scope, changeset, follows, work,
-             posted_by, posted_user, posted_at, changed_at, state, waits, blocked)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, 'open', $17, $18)
-         ON CONFLICT DO NOTHING";
+    macro_rules! sql {
+        ($now:literal) => {
+            concat!(
+                "INSERT INTO asks
+                    (repo, id, lane, kind, title, body, depends_on, files, priority, scope, changeset, follows, work,
+                     posted_by, posted_user, posted_at, changed_at, state, waits, blocked)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, ",
+                $now,
+                ", 'open', $17, $18) ON CONFLICT DO NOTHING"
+            )
+        };
+    }
+    // Leases begin where the last change was, so that is the database's time from the beginning.
+    let sql = tx.either(
+        sql!("$16"),
+        sql!("(extract(epoch FROM statement_timestamp()) * 1000)::bigint"),
+    );
     let (depends_on, files) = (
         json!(draft.depends_on).to_string(),
         json!(draft.files).to_string(),
@@ -284,7 +296,7 @@ pub(super) async fn insert(
             draft.waits.count,
             draft.waits.blocked,
         ];
-        if tx.run(SQL, values).await? == 0 {
+        if tx.run(sql, values).await? == 0 {
             continue;
         }
         link(tx, repo, &id, draft.depends_on, draft.files).await?;

@@ -22,13 +22,15 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// The present in milliseconds, in a statement whose `$3` is the caller's time: the database's own where there is one.
+/// The present in milliseconds, in a statement whose `$3` is the caller's time: the database's own where there is one. It
+/// is that of the statement's beginning, the same wherever it stands in it: a statement that waited for another change
+/// takes the lease for longer, never for shorter than it is.
 macro_rules! now {
     (sqlite) => {
         "$3"
     };
     (postgres) => {
-        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        "(extract(epoch FROM statement_timestamp()) * 1000)::bigint"
     };
 }
 pub(super) use now;

@@ -90,7 +90,7 @@ impl Race {
     ) -> Self {
         let mut asks = Vec::new();
         for _ in 0..ASKS {
-            asks.push(Mutex::new(post(&stores[0]).await));
+            asks.push(Mutex::new(post(&stores[0], SignedDuration::ZERO).await));
         }
         let name = |n: usize| format!("{ANN}[r{n}]").parse().unwrap();
         Self {
@@ -170,12 +170,12 @@ impl Race {
     }
 }
 
-async fn post(store: &Store) -> String {
+async fn post(store: &Store, skew: SignedDuration) -> String {
     let ask = NewAsk {
         most_open: u32::MAX,
         ..new_ask("triage", "Race")
     };
-    let act = Act::new(ANN.parse().unwrap(), SystemClock.now());
+    let act = Act::new(ANN.parse().unwrap(), SystemClock.now() + skew);
     store.post_ask(act, ask).await.unwrap().id
 }
 
@@ -238,11 +238,15 @@ impl One<'_> {
         &self.race.stores[self.caller % self.race.stores.len()]
     }
 
+    /// How far the clock of the caller's node is off.
+    fn skew(&self) -> SignedDuration {
+        SKEW * i32::try_from(self.caller % self.race.stores.len()).unwrap()
+    }
+
     /// The caller, by the clock of their node.
     fn act(&self) -> Act {
-        let node = i32::try_from(self.caller % self.race.stores.len()).unwrap();
         let by = self.race.names[self.caller].clone();
-        Act::new(by, SystemClock.now() + SKEW * node)
+        Act::new(by, SystemClock.now() + self.skew())
     }
 
     fn held(&self, fence: i64) -> Held {
@@ -304,7 +308,7 @@ impl One<'_> {
             done => done,
         };
         if done.is_some() {
-            let next = post(self.store()).await;
+            let next = post(self.store(), self.skew()).await;
             *self.race.asks[self.slot].lock().unwrap() = next;
         }
     }
