@@ -7,6 +7,7 @@ mod blame;
 mod changeset;
 mod command;
 mod diff;
+mod drift;
 mod error;
 mod files;
 mod grep;
@@ -27,6 +28,7 @@ pub use changeset::{
 };
 pub use command::{Environment, Git, Version};
 pub use diff::{Diff, DiffPosition, DiffRequest, FileDiff, Hunk, Status};
+pub use drift::{Anchored, Drift, PathObject};
 pub use error::GitError;
 pub use files::{
     Encoding, EntryKind, FileContent, FileRequest, Tree, TreeEntry, TreePosition, TreeRequest,

@@ -7,6 +7,7 @@ use gix::ObjectId;
 use gix::objs::Kind;
 use gix::prelude::{Find as _, Header as _};
 
+use crate::drift::Drifts;
 use crate::error::GitError;
 use crate::history::Histories;
 use crate::object::{CommitRef, Entries, Mode};
@@ -33,6 +34,7 @@ pub struct Repository {
     shared: gix::ThreadSafeRepository,
     idle: Mutex<Vec<gix::Repository>>,
     pub(crate) histories: Mutex<Histories>,
+    pub(crate) drifts: Mutex<Drifts>,
 }
 
 impl Repository {
@@ -57,6 +59,7 @@ impl Repository {
             shared,
             idle: Mutex::default(),
             histories: Mutex::default(),
+            drifts: Mutex::default(),
         })
     }
 

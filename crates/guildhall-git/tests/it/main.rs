@@ -4,6 +4,7 @@
 
 mod agreement;
 mod changeset;
+mod drift;
 mod hosting;
 mod large;
 mod reading;
