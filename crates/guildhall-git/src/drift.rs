@@ -171,10 +171,11 @@ impl Repository {
         })
     }
 
-    /// How far `tip` is from each anchor, in their order. A path is read as it stands, then unescaped, as everywhere.
+    /// How far `tip` is from each anchor, in their order. A path is read as it stands, then unescaped, as everywhere. What
+    /// was looked at in a commit that is gone is stale.
     ///
     /// # Errors
-    /// [`GitError::BadRevision`] for a commit that is not there; [`GitError::BadPath`] for a path that is none.
+    /// [`GitError::BadRevision`] for a tip that is not there; [`GitError::BadPath`] for a path that is none.
     pub fn drift(&self, tip: &str, anchors: &[Anchored<'_>]) -> Result<Vec<Drift>, GitError> {
         self.read(|reader| {
             let tip = reader.resolve(tip)?;
@@ -183,18 +184,22 @@ impl Repository {
                 *kept = Drifts::default();
             }
             let mut asked = Vec::with_capacity(anchors.len());
-            let mut commits = HashMap::new();
+            let mut commits: HashMap<&str, Option<ObjectId>> = HashMap::new();
             let mut objects = Objects::new(reader);
             for anchor in anchors {
                 let commit = match commits.get(anchor.commit) {
                     Some(commit) => *commit,
                     None => {
-                        let commit = reader.resolve(anchor.commit)?;
+                        let commit = reader.if_there(anchor.commit)?;
                         commits.insert(anchor.commit, commit);
                         commit
                     }
                 };
                 let path = RepoPath::parse(anchor.path)?;
+                let Some(commit) = commit else {
+                    asked.push(None);
+                    continue;
+                };
                 let mut path_there = path.readings()[0].clone();
                 let mut there = None;
                 for reading in path.readings() {
@@ -205,19 +210,35 @@ impl Repository {
                     }
                 }
                 let stale = objects.at(tip, &path_there)? != there;
-                asked.push((path_there, commit, stale));
+                asked.push(Some((path_there, commit, stale)));
             }
-            kept.watch(asked.iter().map(|(path, ..)| path));
+            kept.watch(asked.iter().flatten().map(|(path, ..)| path));
             let mut walk = Walk::new(reader, &mut kept, tip);
             asked
                 .into_iter()
-                .map(|(path, commit, stale)| {
+                .map(|asked| {
+                    let Some((path, commit, stale)) = asked else {
+                        return Ok(Drift {
+                            stale: true,
+                            behind: 0,
+                        });
+                    };
                     let path = walk.kept.paths[&path];
                     let behind = walk.behind(path, commit, tip)?;
                     Ok(Drift { stale, behind })
                 })
                 .collect()
         })
+    }
+}
+
+impl Reader {
+    fn if_there(&self, commit: &str) -> Result<Option<ObjectId>, GitError> {
+        match self.resolve(commit) {
+            Ok(id) => Ok(Some(id)),
+            Err(GitError::BadRevision { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

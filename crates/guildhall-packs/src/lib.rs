@@ -7,9 +7,11 @@ mod act;
 mod changes;
 pub mod git;
 mod git_refusal;
+pub mod ladder;
 pub mod lanes;
 pub mod local;
 mod paged;
+pub mod repositories;
 pub mod roles;
 #[cfg(test)]
 mod under_test;

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use guildhall_core::{Clock, Ids, Principal, RepoName, RepoRole};
 use guildhall_git::{Environment, Git, GitError, Hosted, Hosting, Repository, Source, Standing};
 use guildhall_packs::git::Repositories;
+use guildhall_packs::ladder::Summaries;
 use guildhall_packs::lanes::{self, Queue};
 use guildhall_packs::roles::Granting;
 use guildhall_server::{Apart, Mounted, NewRepo, Origin, PackStream, RepoHost, RepoView};
@@ -127,6 +128,12 @@ impl HostedRepos {
             roles: Arc::new(store.clone()),
             clock: Arc::clone(&clock),
         };
+        let summaries = Summaries {
+            ladder: Arc::new(store.clone()),
+            repos: Arc::new(store.clone()),
+            repositories: Arc::clone(&repositories),
+            clock: Arc::clone(&clock),
+        };
         let queue = Queue {
             lanes: Arc::new(store.clone()),
             asks: Arc::new(store.clone()),
@@ -137,6 +144,7 @@ impl HostedRepos {
         };
         let catalog = Catalog::mount([
             guildhall_packs::git::pack(&repositories),
+            guildhall_packs::ladder::pack(&summaries),
             lanes::pack(&queue),
             guildhall_packs::roles::pack(&granting),
         ])?;

@@ -191,12 +191,15 @@ fn what_stands_at_a_path_and_its_lines_are_told() {
         let refused = repository.objects_at("main", &[path]);
         assert!(matches!(refused, Err(GitError::BadPath { .. })), "{path}");
     }
-    let nowhere = [Anchored {
-        path: "",
+    let gone = Anchored {
+        path: "src",
         commit: "0123456789012345678901234567890123456789",
-    }];
-    assert!(matches!(
-        repository.drift("main", &nowhere),
-        Err(GitError::BadRevision { .. })
-    ));
+    };
+    let stale = Drift {
+        stale: true,
+        behind: 0,
+    };
+    assert_eq!(repository.drift("main", &[gone]).unwrap(), [stale]);
+    let nowhere = repository.drift(gone.commit, &[]);
+    assert!(matches!(nowhere, Err(GitError::BadRevision { .. })));
 }

@@ -12,22 +12,14 @@ mod tree;
 
 use std::sync::Arc;
 
+pub use crate::repositories::Repositories;
+
 use guildhall_core::RepoRole;
 use guildhall_git::{GitError, Repository};
-use guildhall_tools::{CallContext, Pack, RepoAccess, Scope, ToolBuilder, ToolError, json_len};
+use guildhall_tools::{CallContext, Pack, Scope, ToolBuilder, ToolError, json_len};
 use serde::Serialize;
 
 use crate::git_refusal::of as refusal;
-
-/// Where hosted repositories are opened. One value is kept per repository: it caches the order of its log.
-pub trait Repositories: Send + Sync {
-    /// The repository that a call was found to be about.
-    ///
-    /// # Errors
-    ///
-    /// A fault of ours: the call's repository is known to exist.
-    fn open(&self, repo: &RepoAccess) -> Result<Arc<Repository>, ToolError>;
-}
 
 /// The pack over `repositories`, the page's tools first.
 pub fn pack(repositories: &Arc<dyn Repositories>) -> Pack {

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use guildhall_testing::hermetic;
-use guildhall_tools::{Answer, Caller, Door, ErrorKind, RepoResolver, WantedRepo};
+use guildhall_tools::{Answer, Caller, Door, ErrorKind, RepoAccess, RepoResolver, WantedRepo};
 use serde_json::{Value, json};
 
 use super::*;

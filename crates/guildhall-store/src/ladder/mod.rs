@@ -150,6 +150,8 @@ pub struct Hit {
     pub path: RungPath,
     /// The part of it that was found.
     pub snippet: String,
+    /// Where it stands among all: a page that ends here goes on behind it.
+    pub position: SearchPosition,
     /// What it was written at.
     pub anchor: Option<Anchor>,
 }
@@ -170,6 +172,13 @@ pub trait Ladder: Send + Sync {
         before: i64,
         limit: u32,
     ) -> Answer<'_, Vec<RungVersion>>;
+
+    /// Says whether `by` may write rungs of the repo, before anything else is looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAllowed`] and [`Error::Missing`] as [`Ladder::write_rungs`].
+    fn may_write_rungs(&self, by: Principal, repo: RepoName) -> Answer<'_, ()>;
 
     /// Writes rungs, all of them or none.
     ///
@@ -235,6 +244,12 @@ impl Ladder for Store {
                 let rows = tx.rows(SQL, args).await?;
                 rows.into_iter().map(read_version).collect()
             })
+        }))
+    }
+
+    fn may_write_rungs(&self, by: Principal, repo: RepoName) -> Answer<'_, ()> {
+        Box::pin(self.read((by, repo), |tx, (by, repo)| {
+            Box::pin(write::may_write(tx, by, repo, "write rungs"))
         }))
     }
 

@@ -351,8 +351,9 @@ fn page(search: &Search, finds: Finds) -> Result<Found> {
         .map(|(position, _)| *position);
     let hits = scored
         .into_iter()
-        .map(|(_, found)| {
+        .map(|(position, found)| {
             Ok(Hit {
+                position,
                 repo: found
                     .repo
                     .parse()

@@ -71,6 +71,11 @@ impl InRepo {
         Ok(name.parse()?)
     }
 
+    /// Whether JSON was asked for.
+    pub(super) fn json(&self) -> bool {
+        self.json
+    }
+
     /// Prints the result as JSON if that was asked for, else `text` of it.
     pub(super) fn tell(&self, result: &Value, text: impl FnOnce() -> String) -> CommandResult {
         if self.json {

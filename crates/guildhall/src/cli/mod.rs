@@ -9,6 +9,7 @@ mod credential;
 mod duration;
 mod frame;
 mod in_repo;
+mod ladder;
 mod lane;
 mod login;
 mod mcp;
@@ -52,6 +53,7 @@ enum Command {
     Repo(repo::Args),
     Lane(lane::Args),
     Ask(ask::Args),
+    Ladder(ladder::Args),
     Mcp(mcp::Args),
     Config(config::Args),
     Whoami(whoami::Args),
@@ -75,6 +77,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Repo(args) => blocking(repo::run(&args)),
         Command::Lane(args) => blocking(lane::run(&args)),
         Command::Ask(args) => blocking(ask::run(&args)),
+        Command::Ladder(args) => blocking(ladder::run(&args)),
         Command::Mcp(args) => mcp::run(args),
         Command::Config(args) => config::run(&args),
         Command::Whoami(args) => blocking(whoami::run(&args)),
