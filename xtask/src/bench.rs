@@ -58,6 +58,12 @@ const BENCHES: &[Bench] = &[
         target: "asks",
     },
     Bench {
+        name: "ladder",
+        about: "searching a million summaries, beside the bare query of the index",
+        package: "guildhall-store",
+        target: "ladder",
+    },
+    Bench {
         name: "program",
         about: "the whole program: start, a query over HTTP, memory",
         package: "guildhall",

@@ -19,6 +19,7 @@ use guildhall_git::{GitError, Repository};
 use guildhall_store::{Act, Ladder, Repos};
 use guildhall_tools::{CallContext, Pack, RepoAccess, ToolError};
 
+use crate::act::act;
 use crate::repositories::Repositories;
 
 /// What the tools work on.
@@ -66,9 +67,9 @@ impl Summaries {
         Ok(kept.and_then(|repo| repo.head))
     }
 
-    /// The caller, now.
+    /// The caller, now, under the call's idempotency key.
     fn act(&self, context: &CallContext) -> Act {
-        Act::new(context.caller.principal.clone(), self.clock.now())
+        act(context, &*self.clock)
     }
 }
 

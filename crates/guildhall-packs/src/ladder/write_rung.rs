@@ -64,7 +64,7 @@ pub(super) fn tool(summaries: Summaries) -> Tool {
          you read what you sum up.",
     )
     .scope(Scope::Repo(RepoRole::Contributor))
-    .keyed()
+    .keyed_by_store()
     .handler(move |context: CallContext, arguments: Arguments| {
         let summaries = summaries.clone();
         async move { write(&summaries, &context, arguments).await }

@@ -4,6 +4,7 @@
 
 mod conformance;
 mod kill;
+mod ladder_kill;
 mod lane_world;
 mod nodes;
 mod paused;

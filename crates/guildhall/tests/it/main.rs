@@ -6,6 +6,7 @@ mod cli;
 mod gate;
 mod hosted;
 mod interop;
+mod ladder;
 mod lifecycle;
 mod openapi;
 mod people;
