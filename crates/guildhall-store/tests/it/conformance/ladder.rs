@@ -3,12 +3,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use guildhall_core::ladder::{Query, RungPath};
 use guildhall_core::{RepoName, RepoRole};
 use guildhall_store::{
-    Anchor, Asks as _, Error, Events as _, Found, Ladder as _, MOST_RANKED, NewRung, Repos as _,
-    Role, Roles as _, RungRange, Search, Store, Stream,
+    Anchor, Asks as _, Error, Events as _, Found, Ladder as _, Lanes as _, MOST_RANKED, NewLane,
+    NewRung, Repos as _, Role, Roles as _, RungRange, Search, Store, Stream,
 };
 
 use crate::lane_world::{
-    ANN, ANN_A, ANN_B, REPO, claim, held, new_ask, post, propose, with_people,
+    ANN, ANN_A, ANN_B, REPO, claim, held, new_ask, new_lane, post, propose, with_people,
 };
 use crate::world::{OPERATOR, World, add_repo, add_user, at, by, name, repo_name, with_operator};
 
@@ -427,6 +427,11 @@ pub(super) async fn nobody_sees_a_rung_of_a_repo_they_cannot_see(world: &World) 
             .map(|(p, t)| (p.as_str(), t.as_str()))
             .collect();
         write(&store, &repo, &rungs).await;
+        let lane = NewLane {
+            repo: repo_name(&repo),
+            ..new_lane("Anything")
+        };
+        let lane = store.propose_lane(by(OPERATOR, 2), lane).await.unwrap();
         for (who, sees) in visible.iter_mut().enumerate() {
             let role = match random.below(6) {
                 0 => Some(Role::Repo(RepoRole::Reader)),
@@ -434,7 +439,7 @@ pub(super) async fn nobody_sees_a_rung_of_a_repo_they_cannot_see(world: &World) 
                 2 => Some(Role::Repo(RepoRole::Maintainer)),
                 // A role on a lane alone opens no repo.
                 3 => Some(Role::Lane {
-                    lane: "lane-0123456789".to_owned(),
+                    lane: lane.id.clone(),
                     role: "coordinator".parse().unwrap(),
                 }),
                 _ => None,
