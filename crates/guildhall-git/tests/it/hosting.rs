@@ -309,6 +309,43 @@ fn a_hostile_source_runs_nothing_when_taken_in_synced_or_pushed_to() {
 }
 
 #[test]
+fn a_submodule_is_not_fetched() {
+    let world = World::new();
+    let origin = world.origin("main");
+    let (owned, other) = (world.path("owned"), world.path("other"));
+    fs::create_dir(&other).unwrap();
+    git(&other, ["init", "--quiet"]);
+    let inner = commit(&other, "inner");
+    let run = format!("ext::sh -c touch% {}", owned.display());
+    let addresses = [&*run, "-u./evil.sh", other.to_str().unwrap()];
+    let modules: Vec<String> = addresses
+        .iter()
+        .enumerate()
+        .map(|(n, url)| format!("[submodule \"m{n}\"]\n\tpath = m{n}\n\turl = {url}\n"))
+        .collect();
+    fs::write(origin.join(".gitmodules"), modules.concat()).unwrap();
+    git(&origin, ["add", ".gitmodules"]);
+    for n in 0..addresses.len() {
+        let entry = format!("160000,{inner},m{n}");
+        git(&origin, ["update-index", "--add", "--cacheinfo", &entry]);
+    }
+    git(&origin, ["commit", "--quiet", "-m", "with modules"]);
+    // As they are once somebody has worked in them.
+    for (n, url) in addresses.iter().enumerate() {
+        let key = format!("submodule.m{n}.url");
+        git(&origin, ["config", &key, url]);
+    }
+    git(&origin, ["config", "fetch.recurseSubmodules", "true"]);
+    git(&origin, ["config", "submodule.recurse", "true"]);
+    let hosted = world.take_in(&origin);
+    commit(&origin, "more");
+    hosted.sync().unwrap();
+    assert!(!owned.exists());
+    assert!(!hosted.repository().dir().join("modules").exists());
+    assert!(hosted.repository().commit(&inner).is_err());
+}
+
+#[test]
 fn what_is_planted_in_a_hosted_repository_is_undone_when_it_is_opened() {
     let world = World::new();
     let origin = world.origin("main");
