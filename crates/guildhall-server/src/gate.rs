@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use guildhall_tools::{ErrorKind, ToolError};
+use guildhall_tools::{Caller, ErrorKind, ToolError};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
@@ -198,13 +198,13 @@ async fn admit(app: &App, access: Access, request: &mut Request) -> Result<(), T
         return Ok(());
     }
     let unauthenticated = |message: &str| ToolError::new(ErrorKind::Unauthenticated, message);
-    let header = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .ok_or_else(|| {
-            unauthenticated("Missing token: send `Authorization: Bearer <token>`")
-                .hint("`guildhall connect <client>` sets a client up with a token of its own.")
-        })?;
+    let Some(header) = request.headers().get(header::AUTHORIZATION) else {
+        if routes::may_be_for_anybody(request.method(), request.uri().path()) {
+            request.extensions_mut().insert(Caller::anybody());
+            return Ok(());
+        }
+        return Err(missing_token());
+    };
     let password = match access {
         Access::Git => basic(header),
         Access::Open | Access::Token => None,
@@ -227,6 +227,13 @@ async fn admit(app: &App, access: Access, request: &mut Request) -> Result<(), T
         })?;
     request.extensions_mut().insert(caller);
     Ok(())
+}
+
+/// What whoever has no token is told.
+pub(crate) fn missing_token() -> ToolError {
+    let message = "Missing token: send `Authorization: Bearer <token>`";
+    ToolError::new(ErrorKind::Unauthenticated, message)
+        .hint("`guildhall connect <client>` sets a client up with a token of its own.")
 }
 
 /// The token of `Bearer <token>`; the scheme is compared without case (RFC 9110, section 11.1).

@@ -168,6 +168,23 @@ pub(crate) fn access(method: &Method, path: &str) -> Access {
     }
 }
 
+/// Whether this calls a tool of a repository: some are served without a token where the repository is public, and the
+/// handler refuses all others.
+pub(crate) fn may_be_for_anybody(method: &Method, path: &str) -> bool {
+    let mut parts = path
+        .strip_prefix("/api/repos/")
+        .unwrap_or_default()
+        .split('/');
+    let tools = (
+        parts.next(),
+        parts.next(),
+        parts.next(),
+        parts.next(),
+        parts.next(),
+    );
+    method == Method::POST && matches!(tools, (Some(_), Some(_), Some("tools"), Some(_), None))
+}
+
 /// Whether `path` is one that git asks for: `/<owner>/<name>.git/` and one of its three services.
 fn is_git(path: &str) -> bool {
     let Some((repo, service)) = path.split_once(".git/") else {

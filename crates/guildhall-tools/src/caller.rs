@@ -9,6 +9,9 @@ use guildhall_core::{Principal, RepoRole};
 /// The agent as whom a person's token acts at an agents' door.
 const UNNAMED: &str = "unnamed";
 
+/// The name of whoever has no token. It is nobody's address: the domain cannot exist (RFC 2606).
+const ANYBODY: &str = "anybody@public.invalid";
+
 /// What a tool asks of its caller beyond a valid token.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Scope {
@@ -59,6 +62,20 @@ impl Caller {
             operator: false,
             bound: None,
         }
+    }
+
+    /// Whoever comes without a token: what is public is all that they see.
+    ///
+    /// # Panics
+    ///
+    /// Never: the name is one.
+    pub fn anybody() -> Self {
+        Self::new(ANYBODY.parse().expect("it is a name"))
+    }
+
+    /// Whether the caller came without a token.
+    pub fn is_anybody(&self) -> bool {
+        self.principal.name() == ANYBODY
     }
 
     /// Whether `name`, given as `actor` or `from`, is this caller. A person who came in by an agents' door may give the

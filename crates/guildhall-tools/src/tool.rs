@@ -57,6 +57,7 @@ pub struct Tool {
     scope: Scope,
     local_only: bool,
     sized_by_limit: bool,
+    for_anybody: bool,
     keyed: Keyed,
     input: Arc<JsonObject>,
     output: Arc<JsonObject>,
@@ -80,6 +81,7 @@ pub struct ToolBuilder {
     scope: Scope,
     local_only: bool,
     sized_by_limit: bool,
+    for_anybody: bool,
     bounded: bool,
     keyed: Keyed,
     alias: Option<(&'static str, &'static str)>,
@@ -111,6 +113,7 @@ impl Tool {
             scope: Scope::Any,
             local_only: false,
             sized_by_limit: false,
+            for_anybody: false,
             bounded: false,
             keyed: Keyed::No,
             alias: None,
@@ -155,6 +158,11 @@ impl Tool {
 
     pub(crate) fn keyed(&self) -> Keyed {
         self.keyed
+    }
+
+    /// Whether it is served without a token on a public repository.
+    pub fn is_for_anybody(&self) -> bool {
+        self.for_anybody
     }
 
     pub(crate) fn is_sized_by_limit(&self) -> bool {
@@ -245,6 +253,13 @@ impl ToolBuilder {
     #[must_use]
     pub const fn local_only(mut self) -> Self {
         self.local_only = true;
+        self
+    }
+
+    /// On a public repository it is served without a token too (zz page, "Calling a tool").
+    #[must_use]
+    pub const fn for_anybody(mut self) -> Self {
+        self.for_anybody = true;
         self
     }
 
@@ -378,6 +393,7 @@ impl ToolBuilder {
             scope: self.scope,
             local_only: self.local_only,
             sized_by_limit: self.sized_by_limit,
+            for_anybody: self.for_anybody,
             keyed: self.keyed,
             input,
             output,

@@ -202,8 +202,13 @@ impl HostedRepos {
         if limits.is_some_and(|repos| !repos.contains(name.as_str())) {
             return Ok(None);
         }
-        let user = Principal::user(caller.principal.user_address()).map_err(ToolError::internal)?;
-        let standing = self.0.store.standing(Some(user), name.clone(), None).await;
+        let user = if caller.is_anybody() {
+            None
+        } else {
+            let user = Principal::user(caller.principal.user_address());
+            Some(user.map_err(ToolError::internal)?)
+        };
+        let standing = self.0.store.standing(user, name.clone(), None).await;
         Ok(standing?.repo)
     }
 

@@ -71,6 +71,7 @@ pub(super) fn tool(summaries: Summaries) -> Tool {
     .read_only()
     .bounded()
     .scope(Scope::Repo(RepoRole::Reader))
+    .for_anybody()
     .handler(move |context: CallContext, arguments: Arguments| {
         let summaries = summaries.clone();
         async move {

@@ -40,10 +40,12 @@ pub(super) fn tool(queue: Queue) -> Tool {
         "List the lanes",
         "List every lane of the repository with what happened in it, the oldest first. `_repo` is the repository's own.",
     );
-    reads(tool).handler(move |context: CallContext, arguments: Arguments| {
-        let queue = queue.clone();
-        async move { read(&queue, &context, arguments).await }
-    })
+    reads(tool)
+        .for_anybody()
+        .handler(move |context: CallContext, arguments: Arguments| {
+            let queue = queue.clone();
+            async move { read(&queue, &context, arguments).await }
+        })
 }
 
 async fn read(

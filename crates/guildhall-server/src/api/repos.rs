@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use guildhall_core::{Principal, RepoName};
-use guildhall_tools::{Caller, RepoAccess, ToolError, WantedRepo};
+use guildhall_tools::{Caller, RepoAccess, Tool, ToolError, WantedRepo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -132,8 +132,15 @@ pub(crate) async fn call(
     body: Body,
 ) -> Result<Response, Refusal> {
     // First of all: what is wrong with a call says nothing of a repository that its caller may not see.
-    find(&app, &caller, &owner, &repo).await?;
+    let found = find(&app, &caller, &owner, &repo).await;
     let mounted = app.repos()?.tools();
+    if caller.is_anybody() {
+        let served = mounted.catalog().tool(&tool);
+        if found.is_err() || !served.is_some_and(Tool::is_for_anybody) {
+            return Err(gate::missing_token().into());
+        }
+    }
+    found?;
     let name = format!("{owner}/{repo}");
     Ok(run(&app, caller, mounted.catalog(), &tool, Some(&name), body).await)
 }

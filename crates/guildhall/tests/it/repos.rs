@@ -400,3 +400,60 @@ fn a_repository_has_an_mcp_door_of_its_own() {
     // What the settings mount is another matter.
     assert_eq!(call("/mcp", json!({}))["isError"], true);
 }
+
+#[test]
+fn lanes_and_the_ladder_of_a_public_repository_are_read_without_a_token() {
+    let bench = Bench::new();
+    let up = bench.place.up(&[]);
+    bench.add(&["--public"]);
+    let origin = bench.origin();
+    let path = origin.to_str().expect("it is text");
+    bench
+        .place
+        .run(&["repo", "add", "acme/secret", "--path", path])
+        .ok();
+    let post = |repo: &str, tool: &str, body: Value| {
+        let path = format!("/api/repos/{repo}/tools/{tool}");
+        ask(&up, "POST", &path, None, Some(body))
+    };
+    let lanes = post("acme/site", "lane_list", json!({}));
+    assert_eq!(lanes.status, 200, "{}", lanes.text);
+    assert_eq!(lanes.json()["result"]["lanes"][0]["id"], "_repo");
+    assert_eq!(post("acme/site", "ladder_tree", json!({})).status, 200);
+    // Everything else is as it is without a token, whether it is there or not.
+    for (repo, tool, body) in [
+        ("acme/site", "lane_get", json!({ "lane_id": "_repo" })),
+        ("acme/site", "git_log", json!({})),
+        (
+            "acme/site",
+            "ask_post",
+            json!({ "lane_id": "_repo", "kind": "work", "title": "x" }),
+        ),
+        ("acme/site", "no_such_tool", json!({})),
+        ("acme/secret", "lane_list", json!({})),
+        ("acme/none", "lane_list", json!({})),
+        ("../site", "lane_list", json!({})),
+    ] {
+        let refused = post(repo, tool, body);
+        assert!(
+            refused.status == 401 || (repo.starts_with("..") && refused.status >= 400),
+            "{repo} {tool}: {} {}",
+            refused.status,
+            refused.text
+        );
+    }
+    let named = post("acme/site", "lane_list", json!({ "repo": "acme/secret" }));
+    assert_eq!(named.status, 400, "{}", named.text);
+    let as_owner = post("acme/site", "lane_list", json!({ "actor": OWNER }));
+    assert_eq!(as_owner.status, 403, "{}", as_owner.text);
+    let listed = ask(&up, "GET", "/api/repos/acme/site/tools", None, None);
+    assert_eq!(listed.status, 401, "{}", listed.text);
+    let wrong = ask(
+        &up,
+        "POST",
+        "/api/repos/acme/site/tools/lane_list",
+        Some("Bearer gh_wrong"),
+        Some(json!({})),
+    );
+    assert_eq!(wrong.status, 401, "{}", wrong.text);
+}
