@@ -9,6 +9,7 @@
 //! moved forward in a line.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
@@ -43,6 +44,9 @@ impl std::fmt::Display for PathObject {
         write!(f, "{} {}", self.mode, self.id)
     }
 }
+
+/// What stands at a place of a tree, if anything.
+type Stands = Option<(Mode, ObjectId)>;
 
 /// Something that was looked at in a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +250,7 @@ impl Reader {
 struct Objects<'a> {
     reader: &'a Reader,
     roots: HashMap<ObjectId, ObjectId>,
-    found: HashMap<(ObjectId, Vec<u8>), Option<(Mode, ObjectId)>>,
+    found: HashMap<(ObjectId, Vec<u8>), Stands>,
     buffer: Vec<u8>,
 }
 
@@ -260,7 +264,7 @@ impl<'a> Objects<'a> {
         }
     }
 
-    fn at(&mut self, commit: ObjectId, path: &[u8]) -> Result<Option<(Mode, ObjectId)>, GitError> {
+    fn at(&mut self, commit: ObjectId, path: &[u8]) -> Result<Stands, GitError> {
         let root = match self.roots.get(&commit) {
             Some(root) => *root,
             None => {
@@ -300,11 +304,7 @@ impl<'a> Objects<'a> {
         Ok(self.found.get(&(tree, name.to_vec())).copied().flatten())
     }
 
-    fn directory(
-        &mut self,
-        root: ObjectId,
-        path: &[u8],
-    ) -> Result<Option<(Mode, ObjectId)>, GitError> {
+    fn directory(&mut self, root: ObjectId, path: &[u8]) -> Result<Stands, GitError> {
         self.reader.entry_at(root, path, &mut self.buffer)
     }
 }
@@ -529,8 +529,8 @@ impl<'a> Walk<'a> {
 
     /// From here on the walk knows the parents of `id`.
     fn read_parents(&mut self, marks: &mut Marks, id: ObjectId) -> Result<(), GitError> {
-        if !marks.parents.contains_key(&id) {
-            marks.parents.insert(id, self.node(id)?.parents.clone());
+        if let Entry::Vacant(unread) = marks.parents.entry(id) {
+            unread.insert(self.node(id)?.parents.clone());
         }
         Ok(())
     }
@@ -622,8 +622,8 @@ impl<'a> Walk<'a> {
 fn descend(
     reader: &Reader,
     trie: &Trie,
-    old: Option<(Mode, ObjectId)>,
-    new: Option<(Mode, ObjectId)>,
+    old: Stands,
+    new: Stands,
     buffers: &mut Vec<Vec<u8>>,
     found: &mut Vec<u32>,
 ) -> Result<(), GitError> {
@@ -634,13 +634,13 @@ fn descend(
     if trie.below.is_empty() {
         return Ok(());
     }
-    let tree = |side: Option<(Mode, ObjectId)>| side.filter(|(mode, _)| mode.is_tree());
-    let (old, new) = (tree(old), tree(new));
+    let directory = |side: Stands| side.filter(|(mode, _)| mode.is_tree());
+    let (old, new) = (directory(old), directory(new));
     let (mut old_bytes, mut new_bytes) = (
         buffers.pop().unwrap_or_default(),
         buffers.pop().unwrap_or_default(),
     );
-    let entries = |side: Option<(Mode, ObjectId)>, bytes: &mut Vec<u8>| match side {
+    let entries = |side: Stands, bytes: &mut Vec<u8>| match side {
         Some((_, id)) => reader.expect(&id, gix::objs::Kind::Tree, bytes),
         None => {
             bytes.clear();
@@ -650,7 +650,7 @@ fn descend(
     entries(old, &mut old_bytes)?;
     entries(new, &mut new_bytes)?;
     // What both have in the same form is of no interest; mostly that is all but one or two entries.
-    let mut sides: HashMap<&[u8], [Option<(Mode, ObjectId)>; 2]> = HashMap::new();
+    let mut sides: HashMap<&[u8], [Stands; 2]> = HashMap::new();
     let (mut left, mut right) = (
         Entries(&old_bytes).peekable(),
         Entries(&new_bytes).peekable(),

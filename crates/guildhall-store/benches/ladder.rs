@@ -8,7 +8,7 @@
     reason = "a bench prints its figures and has nobody to report a failure to"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -333,7 +333,7 @@ impl Words {
             sums: Vec::new(),
             random: 7,
         };
-        let mut known = BTreeMap::new();
+        let mut known = HashSet::new();
         while words.all.len() < VOCABULARY {
             let syllables = 2 + words.below(4);
             let word: String = (0..syllables)
@@ -345,7 +345,7 @@ impl Words {
                     syllable[words.below(syllable.len())]
                 })
                 .collect();
-            if known.insert(word.clone(), ()).is_none() {
+            if known.insert(word.clone()) {
                 words.all.push(word);
             }
         }
@@ -400,7 +400,7 @@ enum Raw {
 impl Raw {
     fn sqlite(path: &Path) -> Self {
         let connection = rusqlite::Connection::open(path).unwrap();
-        connection.busy_timeout(Duration::from_secs(60)).unwrap();
+        connection.busy_timeout(Duration::from_mins(1)).unwrap();
         Self::Sqlite(connection)
     }
 
@@ -442,7 +442,7 @@ impl Raw {
                         row.get::<_, String>(3)?,
                     ))
                 });
-                rows.unwrap().filter(Result::is_ok).count()
+                rows.unwrap().map(Result::unwrap).count()
             }
             Self::Postgres(connection) => {
                 let rows = sqlx::query(

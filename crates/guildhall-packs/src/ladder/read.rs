@@ -33,7 +33,7 @@ struct Read {
     rung: WithCitations,
     /// Earlier versions, newest first
     #[serde(skip_serializing_if = "Option::is_none")]
-    history: Option<Vec<Version>>,
+    history: Option<Vec<Earlier>>,
     /// Reads on in the history
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -50,7 +50,7 @@ struct WithCitations {
 }
 
 #[derive(JsonSchema, Serialize)]
-struct Version {
+struct Earlier {
     version: i64,
     author: String,
     at: String,
@@ -154,11 +154,11 @@ async fn read(
 }
 
 /// The versions that fit `room` bytes of JSON, at least one, and whether there may be more.
-fn fitting(versions: Vec<RungVersion>, mut room: usize) -> (Vec<Version>, bool) {
+fn fitting(versions: Vec<RungVersion>, mut room: usize) -> (Vec<Earlier>, bool) {
     let all = versions.len();
     let mut shown = Vec::new();
     for version in versions {
-        let version = Version {
+        let version = Earlier {
             version: version.version,
             author: version.author.name().to_owned(),
             at: rfc3339_millis(version.at),

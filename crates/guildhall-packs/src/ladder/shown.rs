@@ -123,7 +123,7 @@ fn tag_moved(repository: &Repository, path: &RungPath, anchor: &Anchor) -> Resul
         return Ok(false);
     };
     match repository.resolve(&format!("refs/tags/{tag}")) {
-        Ok(commit) => Ok(commit.to_string() != anchor.commit),
+        Ok(commit) => Ok(anchor.commit.parse().ok() != Some(commit)),
         Err(GitError::BadRevision { .. }) => Ok(false),
         Err(error) => Err(refusal(&error)),
     }

@@ -285,7 +285,7 @@ async fn a_tree_is_made_smaller_and_paged() {
     );
 
     let whole = bench.paths(json!({})).await;
-    let (mut paged, mut arguments, mut pages) = (Vec::new(), json!({ "max_bytes": 1024 }), 0);
+    let (mut together, mut arguments, mut pages) = (Vec::new(), json!({ "max_bytes": 1024 }), 0);
     loop {
         let page = bench
             .tools
@@ -293,7 +293,7 @@ async fn a_tree_is_made_smaller_and_paged() {
             .await;
         assert!(guildhall_tools::json_len(&page) <= 1024);
         let rungs = page["rungs"].as_array().unwrap();
-        paged.extend(
+        together.extend(
             rungs
                 .iter()
                 .map(|rung| rung["path"].as_str().unwrap().to_owned()),
@@ -304,7 +304,7 @@ async fn a_tree_is_made_smaller_and_paged() {
             None => break,
         }
     }
-    assert_eq!(paged, whole);
+    assert_eq!(together, whole);
     assert!(pages > 1);
 }
 
@@ -764,7 +764,7 @@ fn by_git(
             path,
         ]);
         assert!(log.status.success());
-        let count = log.stdout.iter().filter(|&&byte| byte == b'\n').count();
+        let count = String::from_utf8_lossy(&log.stdout).lines().count();
         (!same, count as u64)
     };
     std::thread::scope(|scope| {
@@ -788,7 +788,6 @@ fn by_git(
 
 /// The git directory of the checkout these tests are in. An export or a shallow clone has no history to compare with: that
 /// is said, and in CI, which has it all, it is a failure.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests must see it")]
 fn own_history(root: &Path) -> Option<PathBuf> {
     let in_ci = std::env::var_os("CI").is_some();
     let asked = hermetic("git", root)
