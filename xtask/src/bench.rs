@@ -64,6 +64,12 @@ const BENCHES: &[Bench] = &[
         target: "ladder",
     },
     Bench {
+        name: "team",
+        about: "a team's messages: the store beside its bare statements, then 50 roles on one node and on three",
+        package: "guildhall-store",
+        target: "team",
+    },
+    Bench {
         name: "program",
         about: "the whole program: start, a query over HTTP, memory",
         package: "guildhall",
@@ -89,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("Unknown benchmark `{name}` (known: {})", names.join(", "));
     };
     let mut command = sh::cargo();
-    if bench.name == "mcp" {
+    if bench.name == "mcp" || bench.name == "team" {
         sh::run(sh::cargo().args(["build", "--release", "--package", "guildhall"]))?;
         command.env(
             "GUILDHALL_BENCH_PROGRAM",
@@ -107,6 +113,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let mut command = sh::cargo();
         command.args(["bench", "--package", "guildhall", "--bench", "asks", "--"]);
         sh::run(command.args(&args.rest))?;
+    }
+    if bench.name == "team" {
+        // The second half needs the whole program.
+        let mut load = sh::cargo();
+        load.env(
+            "GUILDHALL_BENCH_PROGRAM",
+            sh::target().join("release/guildhall"),
+        );
+        load.args(["bench", "--package", "guildhall-testing"])
+            .args(["--bench", "team", "--"])
+            .args(&args.rest);
+        sh::run(&mut load)?;
     }
     Ok(())
 }

@@ -72,8 +72,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// The first line that `program --version` prints, or `None` where it does not run.
 pub(crate) fn version_of(program: impl AsRef<std::ffi::OsStr>) -> Option<String> {
+    version_by(program, "--version")
+}
+
+/// The first line of what a program prints for `argument`, or `None` where it does not run.
+pub(crate) fn version_by(program: impl AsRef<std::ffi::OsStr>, argument: &str) -> Option<String> {
     let output = Command::new(program)
-        .arg("--version")
+        .arg(argument)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()

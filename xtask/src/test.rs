@@ -67,6 +67,9 @@ fn workspace(left_out: &mut Vec<String>) -> Result<()> {
         }
         Err(reason) => left_out.push(format!("PostgreSQL: {reason:#}")),
     }
+    if let Err(reason) = tools::tmux() {
+        left_out.push(format!("Panes of tmux: {reason:#}"));
+    }
     sh::run(&mut command)
 }
 

@@ -73,7 +73,19 @@ pub(crate) fn postgres() -> Result<PgCluster> {
     PgCluster::start().context("Could not start PostgreSQL")
 }
 
+/// Sees that tmux is there, which team sessions run in. Where the machine has none and we are root on a Debian, installs it.
+pub(crate) fn tmux() -> Result<()> {
+    if sh::version_by("tmux", "-V").is_some() {
+        return Ok(());
+    }
+    apt_install("tmux")
+}
+
 fn install_postgres() -> Result<()> {
+    apt_install("postgresql")
+}
+
+fn apt_install(package: &str) -> Result<()> {
     if sh::version_of("apt-get").is_none() || !guildhall_cluster::runs_as_root()? {
         bail!("it is not installed, and only root on a Debian can install it here");
     }
@@ -85,7 +97,7 @@ fn install_postgres() -> Result<()> {
         command
     };
     sh::run(apt().arg("update"))?;
-    sh::run(apt().args(["install", "--no-install-recommends", "postgresql"]))
+    sh::run(apt().args(["install", "--no-install-recommends", package]))
 }
 
 /// Runs `work` in an emptied `folder` unless its stamp says that it was made from these very lists.

@@ -20,6 +20,7 @@ mod path;
 mod repository;
 mod revision;
 mod text;
+mod worktrees;
 
 pub use blame::{Blame, BlameRange, BlameRequest};
 pub use changeset::{
@@ -39,3 +40,4 @@ pub use identity::user_email;
 pub use log::{Commit, DayEdge, LogPage, LogPosition, LogRequest, Order, Person, parse_moment};
 pub use repository::Repository;
 pub use text::unescape;
+pub use worktrees::{Checkout, Left, Worktree};

@@ -13,5 +13,6 @@ pub mod local;
 mod paged;
 pub mod repositories;
 pub mod roles;
+pub mod team;
 #[cfg(test)]
 mod under_test;

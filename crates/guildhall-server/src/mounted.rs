@@ -11,8 +11,10 @@ use tokio::sync::watch;
 /// The catalog of the present settings. Replaced as a whole when the settings change.
 pub struct Mounted {
     whole: Arc<Part>,
+    /// With the packs that are not part of the usual menu.
+    everything: Arc<Part>,
     tracker: String,
-    parts: Mutex<HashMap<Selection, Arc<Part>>>,
+    parts: Mutex<HashMap<(bool, Selection), Arc<Part>>>,
 }
 
 /// One part of a catalog, with its tools as MCP lists them.
@@ -47,19 +49,34 @@ const MOST_PARTS: usize = 64;
 impl Mounted {
     /// Serves `catalog`; `tracker` is the provider of the dispatch tracker (`local`, `jira-mcp`, ...).
     pub fn new(catalog: Catalog, tracker: impl Into<String>) -> Self {
+        let whole = Arc::new(Part::new(catalog));
         Self {
-            whole: Arc::new(Part::new(catalog)),
+            everything: Arc::clone(&whole),
+            whole,
             tracker: tracker.into(),
             parts: Mutex::default(),
         }
     }
 
-    /// All of it.
-    pub(crate) fn whole(&self) -> &Part {
-        &self.whole
+    /// All of it, those tools too that are not part of the usual menu.
+    pub(crate) fn all(&self) -> &Part {
+        &self.everything
     }
 
-    /// Every mounted tool.
+    /// Serves `everything` to who names packs, calls over plain HTTP, or has a token that is bound to a team session; the
+    /// others have the usual menu.
+    #[must_use]
+    pub fn with_everything(mut self, everything: Catalog) -> Self {
+        self.everything = Arc::new(Part::new(everything));
+        self
+    }
+
+    /// Every tool, those that are not part of the usual menu too.
+    pub fn everything(&self) -> &Catalog {
+        &self.everything.catalog
+    }
+
+    /// The tools of the usual menu.
     pub fn catalog(&self) -> &Catalog {
         &self.whole.catalog
     }
@@ -87,16 +104,35 @@ impl Mounted {
 
     /// The part that `selection` names; the same value for the same selection.
     pub fn part(&self, selection: &Selection) -> Result<Arc<Part>, SelectionError> {
+        self.part_of(selection, selection.packs.is_some())
+    }
+
+    /// The part that `selection` names for a token that is bound to a team session: it always has the team's tools.
+    pub fn part_for_bound(&self, selection: &Selection) -> Result<Arc<Part>, SelectionError> {
+        self.part_of(selection, true)
+    }
+
+    fn part_of(
+        &self,
+        selection: &Selection,
+        everything: bool,
+    ) -> Result<Arc<Part>, SelectionError> {
+        let of = if everything {
+            &self.everything
+        } else {
+            &self.whole
+        };
         if *selection == Selection::default() {
-            return Ok(Arc::clone(&self.whole));
+            return Ok(Arc::clone(of));
         }
+        let key = (everything, selection.clone());
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(part) = parts.get(selection) {
+        if let Some(part) = parts.get(&key) {
             return Ok(Arc::clone(part));
         }
-        let part = Arc::new(Part::new(self.whole.catalog.select(selection)?));
+        let part = Arc::new(Part::new(of.catalog.select(selection)?));
         if parts.len() < MOST_PARTS {
-            parts.insert(selection.clone(), Arc::clone(&part));
+            parts.insert(key, Arc::clone(&part));
         }
         Ok(part)
     }

@@ -84,6 +84,14 @@ impl Store {
         }
     }
 
+    /// Which database it is: `SQLite` or `PostgreSQL`.
+    pub fn kind(&self) -> &'static str {
+        match &self.inner.engine {
+            Engine::Sqlite(_) => "SQLite",
+            Engine::Postgres { .. } => "PostgreSQL",
+        }
+    }
+
     /// Finishes the changes that were begun and closes the database. Later calls fail.
     pub async fn close(&self) {
         match &self.inner.engine {

@@ -54,6 +54,11 @@ impl Guildhall {
         }
     }
 
+    /// Kills the server as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
     /// Kills the server as `kill -9` does and starts another on the same port and the same data.
     ///
     /// # Panics

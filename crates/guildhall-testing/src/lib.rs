@@ -3,6 +3,7 @@
 pub mod fixture;
 mod guildhall;
 mod server;
+pub mod team_load;
 mod test_server;
 
 pub use guildhall::{Guildhall, hermetic};

@@ -91,18 +91,17 @@ impl Server {
         Ok(Some(Self::new(&url, &token)?))
     }
 
-    /// The server of `target`'s workspace as its owner, started in the background where none runs; or the one that the
-    /// environment names.
+    /// The server of `target`'s workspace, started in the background where none runs, as the one whose token the environment
+    /// names the file of, else as its owner; or the server that the environment names.
     pub(crate) async fn find(target: &Target) -> Result<Self, CommandError> {
         if let Some(server) = Self::from_environment()? {
             return Ok(server);
         }
         let workspace = target.workspace()?;
         let running = ensure_running(&workspace).await?;
-        Ok(Self::new(
-            &running.url,
-            &read_token(&workspace.state_dir.join("owner.token"))?,
-        )?)
+        let token_file = process_env(env_vars::GUILDHALL_TOKEN_FILE)
+            .map_or_else(|| workspace.state_dir.join("owner.token"), PathBuf::from);
+        Ok(Self::new(&running.url, &read_token(&token_file)?)?)
     }
 
     /// The same server as the agent whose token is in the file `path`.
@@ -261,6 +260,11 @@ fn http() -> anyhow::Result<reqwest::Client> {
         .user_agent(concat!("guildhall/", env!("CARGO_PKG_VERSION")))
         .build()
         .context("Cannot make an HTTP client")
+}
+
+/// Whether the environment names the file of a token.
+pub(crate) fn has_token_file() -> bool {
+    process_env(env_vars::GUILDHALL_TOKEN_FILE).is_some()
 }
 
 /// The token that the environment gives, or names the file of.

@@ -8,6 +8,7 @@ mod logins;
 mod output;
 mod repos;
 mod telemetry;
+mod tmux;
 mod wiring;
 
 use std::process::ExitCode;

@@ -13,6 +13,7 @@ use guildhall_core::{Clock, Ids, SystemClock, SystemIds};
 use guildhall_local::{Board, BoardOptions, IdPrefix};
 use guildhall_packs::git::Repositories;
 use guildhall_packs::lanes::Rules;
+use guildhall_packs::team::Coordination;
 use guildhall_server::{MountSource, Mounted};
 use guildhall_tools::{Catalog, Pack};
 use tokio::sync::watch;
@@ -20,7 +21,10 @@ use tokio::sync::watch;
 use crate::repos::OpenRepos;
 
 /// The packs that settings can name.
-const PACKS: &[&str] = &["local", "git"];
+const PACKS: &[&str] = &["local", "git", "team"];
+
+/// The packs that are there for who asks for them by name, whatever the settings mount.
+const ALWAYS: &[&str] = &["team"];
 
 /// What settings come to: the mounted tools, the tracker, and the board where there is one.
 pub(crate) struct Wired {
@@ -36,11 +40,20 @@ struct OpenBoard {
     board: Board,
 }
 
-/// Makes what `loaded` asks for. `open` is the board of the settings before; the repositories stay what they are.
+/// What packs work on and no settings change.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    /// The hosted repositories.
+    pub(crate) repositories: Arc<dyn Repositories>,
+    /// The team sessions; none where the database is not open.
+    pub(crate) coordination: Option<Coordination>,
+}
+
+/// Makes what `loaded` asks for. `open` is the board of the settings before; the parts stay what they are.
 fn wire(
     loaded: &Loaded,
     open: &mut Option<OpenBoard>,
-    repositories: &Arc<dyn Repositories>,
+    parts: &Parts,
 ) -> Result<Wired, SettingsError> {
     let settings = &loaded.settings;
     let active = settings.active_tracker();
@@ -77,18 +90,22 @@ fn wire(
             return Err(loaded.refusal("tracker.kind", None, message));
         }
     };
-    let packs: Vec<Pack> = names
-        .iter()
-        .filter_map(|name| match (*name, &board) {
-            ("local", Some(board)) => Some(guildhall_packs::local::pack(board)),
-            ("git", _) => Some(guildhall_packs::git::pack(repositories)),
-            _ => None,
-        })
-        .collect();
-    let catalog =
-        Catalog::mount(packs).map_err(|error| loaded.refusal("tools", None, error.to_string()))?;
+    let pack = |name: &str| match (name, &board, &parts.coordination) {
+        ("local", Some(board), _) => Some(guildhall_packs::local::pack(board)),
+        ("git", ..) => Some(guildhall_packs::git::pack(&parts.repositories)),
+        ("team", _, Some(coordination)) => Some(guildhall_packs::team::pack(coordination)),
+        _ => None,
+    };
+    let mount = |names: &[&str]| {
+        let packs: Vec<Pack> = names.iter().filter_map(|name| pack(name)).collect();
+        Catalog::mount(packs).map_err(|error| loaded.refusal("tools", None, error.to_string()))
+    };
+    let catalog = mount(&names)?;
+    names.extend(ALWAYS);
+    let everything = mount(&names)?;
+    let mounted = Mounted::new(catalog, active.provider.as_str()).with_everything(everything);
     Ok(Wired {
-        mounted: Arc::new(Mounted::new(catalog, active.provider.as_str())),
+        mounted: Arc::new(mounted),
         tracker,
         board,
     })
@@ -146,7 +163,7 @@ pub(crate) struct LiveMounts {
 struct Reload {
     reloader: Reloader,
     open: Option<OpenBoard>,
-    repositories: Arc<dyn Repositories>,
+    parts: Parts,
 }
 
 impl LiveMounts {
@@ -154,17 +171,17 @@ impl LiveMounts {
     pub(crate) fn start(
         workspace: &Workspace,
         loaded: &Loaded,
-        repositories: Arc<dyn Repositories>,
+        parts: Parts,
     ) -> Result<(Self, Wired), SettingsError> {
         let mut open = None;
-        let wired = wire(loaded, &mut open, &repositories)?;
+        let wired = wire(loaded, &mut open, &parts)?;
         let mounts = Self {
             current: ArcSwap::new(Arc::clone(&wired.mounted)),
             changes: watch::Sender::new(0),
             reload: Mutex::new(Reload {
                 reloader: Reloader::new(workspace, loaded),
                 open,
-                repositories,
+                parts,
             }),
         };
         Ok((mounts, wired))
@@ -179,13 +196,13 @@ impl LiveMounts {
         let Reload {
             reloader,
             open,
-            repositories,
+            parts,
         } = &mut *reload;
         let Some(loaded) = reloader.poll(&process_env) else {
             return;
         };
         let wired = loaded.and_then(|loaded| {
-            let wired = wire(&loaded, open, repositories)?;
+            let wired = wire(&loaded, open, parts)?;
             Ok((wired, loaded.warnings))
         });
         match wired {
@@ -242,8 +259,11 @@ pub(crate) fn machine() -> (Arc<dyn Clock>, Arc<dyn Ids>) {
 
 /// Checks that `loaded` can be mounted, without keeping anything open.
 pub(crate) fn check(workspace: &Workspace, loaded: &Loaded) -> Result<Wired, SettingsError> {
-    let repositories: Arc<dyn Repositories> = Arc::new(OpenRepos::new(&workspace.state_dir));
-    wire(loaded, &mut None, &repositories)
+    let parts = Parts {
+        repositories: Arc::new(OpenRepos::new(&workspace.state_dir)),
+        coordination: None,
+    };
+    wire(loaded, &mut None, &parts)
 }
 
 #[cfg(test)]
@@ -297,7 +317,7 @@ mod tests {
             .unwrap()
             .to_string();
         assert!(
-            error.contains("unsupported tool pack: locale (known tool packs: local, git)"),
+            error.contains("unsupported tool pack: locale (known tool packs: local, git, team)"),
             "{error}"
         );
     }
@@ -313,8 +333,11 @@ mod tests {
     #[test]
     fn a_reload_shows_in_the_next_look_and_a_bad_file_changes_nothing() {
         let (dir, workspace) = workspace(None);
-        let repositories = Arc::new(OpenRepos::new(&workspace.state_dir));
-        let (mounts, _) = LiveMounts::start(&workspace, &load(&workspace), repositories).unwrap();
+        let parts = Parts {
+            repositories: Arc::new(OpenRepos::new(&workspace.state_dir)),
+            coordination: None,
+        };
+        let (mounts, _) = LiveMounts::start(&workspace, &load(&workspace), parts).unwrap();
         let mut changes = mounts.changes();
         assert_eq!(tools(&mounts.current()), 5);
         let write = |text: &str| std::fs::write(dir.path().join("WORKFLOW.md"), text).unwrap();

@@ -2,10 +2,12 @@
 
 pub(crate) mod agents;
 mod answer;
+pub(crate) mod doctor;
 pub(crate) mod login;
 pub(crate) mod openapi;
 pub(crate) mod repos;
 pub(crate) mod status;
+pub(crate) mod team;
 pub(crate) mod tokens;
 pub(crate) mod tools;
 pub(crate) mod users;

@@ -47,7 +47,7 @@ pub(crate) async fn describe(
 ) -> Response {
     let mounted = app.parts.mounts.current();
     let hosted = app.parts.repos.as_ref().map(|repos| repos.tools());
-    let tools = mounted.catalog().listed(&caller).collect::<Vec<_>>();
+    let tools = mounted.everything().listed(&caller).collect::<Vec<_>>();
     let in_repos = hosted
         .iter()
         .flat_map(|mounted| mounted.catalog().listed(&caller))

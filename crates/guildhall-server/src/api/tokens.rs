@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Given, InPath, body_of, needs_operator, needs_person, refused_about};
-use crate::auth::TokenLimits;
+use crate::auth::{Token, TokenLimits};
 use crate::gate;
 use crate::state::App;
 
@@ -121,10 +121,7 @@ pub(super) async fn issued(
         .issue(&caller.principal, principal.clone(), limits)
         .await;
     match made {
-        Ok((token, kept)) => Ok(Given(TokenView {
-            token: Some(token.expose().to_owned()),
-            ..TokenView::from(&kept)
-        })),
+        Ok((token, kept)) => Ok(Given(TokenView::shown(&kept, &token))),
         Err(error) => Err(refused_about(app, &principal, error, None).await.into()),
     }
 }
@@ -204,7 +201,7 @@ pub(crate) struct TokenView {
     tools: Option<Vec<String>>,
     /// The role of the team session it speaks for
     #[schemars(with = "Option<BoundTo>")]
-    bound: Option<Binding>,
+    bound: Option<Box<Binding>>,
     /// The token itself, shown once
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
@@ -216,6 +213,16 @@ pub(crate) struct TokenView {
 struct BoundTo {
     session: String,
     role: String,
+}
+
+impl TokenView {
+    /// A token that was just made, with its text.
+    pub(super) fn shown(kept: &TokenInfo, token: &Token) -> Self {
+        Self {
+            token: Some(token.expose().to_owned()),
+            ..Self::from(kept)
+        }
+    }
 }
 
 impl From<&TokenInfo> for TokenView {
@@ -230,7 +237,7 @@ impl From<&TokenInfo> for TokenView {
             revoked_at: token.revoked_at.map(rfc3339_millis),
             repos: token.repos.clone(),
             tools: token.tools.clone(),
-            bound: token.bound.clone(),
+            bound: token.bound.clone().map(Box::new),
             token: None,
         }
     }

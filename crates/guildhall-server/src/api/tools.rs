@@ -82,7 +82,7 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Response {
     let mounted = app.parts.mounts.current();
-    reply::result(&Tools::of(mounted.catalog().listed(&caller)))
+    reply::result(&Tools::of(mounted.everything().listed(&caller)))
 }
 
 /// Calls a tool with the arguments in the body: a JSON object, or nothing for none.
@@ -93,7 +93,7 @@ pub(crate) async fn call(
     body: Body,
 ) -> Response {
     let mounted = app.parts.mounts.current();
-    run(&app, caller, mounted.catalog(), &tool, None, body).await
+    run(&app, caller, mounted.everything(), &tool, None, body).await
 }
 
 /// Calls a tool of `catalog`, in `repo` where the address names one.

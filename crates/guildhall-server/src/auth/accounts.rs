@@ -86,6 +86,33 @@ impl Directory {
         revoked
     }
 
+    /// A token of `agent`, one of `by`'s, that speaks for one role of a team session alone. The agent is made where there is
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Principals::add_agent`](guildhall_store::Principals::add_agent) and
+    /// [`Tokens::issue`](guildhall_store::Tokens::issue).
+    pub async fn issue_for_role(
+        &self,
+        by: &Principal,
+        agent: Principal,
+        bound: Binding,
+    ) -> Result<(Token, TokenInfo)> {
+        if self.store.account(agent.clone()).await?.is_none() {
+            match self.add_agent(by, agent.clone()).await {
+                // Another command made it in the same moment.
+                Ok(_) | Err(guildhall_store::Error::Taken { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let limits = TokenLimits {
+            bound: Some(bound),
+            ..TokenLimits::default()
+        };
+        self.issue(by, agent, limits).await
+    }
+
     pub(super) fn act(&self, by: &Principal) -> Act {
         Act::new(by.clone(), self.clock.now())
     }

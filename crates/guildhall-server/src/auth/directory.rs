@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use futures::future::BoxFuture;
 use guildhall_core::{Clock, Ids, Principal};
+use guildhall_store::team::{Seen, Sightings};
 use guildhall_store::{Bearer, Principals as _, Store, Tokens as _};
 use guildhall_tools::Caller;
 use jiff::{SignedDuration, Timestamp};
@@ -35,6 +36,7 @@ pub struct Directory {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ids: Arc<dyn Ids>,
     owner: Principal,
+    sightings: Sightings,
     known: RwLock<HashMap<[u8; 32], Known>>,
 }
 
@@ -67,6 +69,7 @@ impl Directory {
             None => store.ensure_operator(clock.now(), owner()).await?.principal,
         };
         let directory = Self {
+            sightings: Sightings::new(store.clone()),
             store,
             dir: dir.to_owned(),
             clock,
@@ -90,6 +93,11 @@ impl Directory {
     /// The person this server belongs to.
     pub fn owner(&self) -> &Principal {
         &self.owner
+    }
+
+    /// Where it is noted when agents were last seen.
+    pub fn sightings(&self) -> &Sightings {
+        &self.sightings
     }
 
     /// The store behind it.
@@ -168,6 +176,17 @@ impl Directory {
         caller
     }
 
+    /// Any call an agent makes shows its team that it is there. Within [`KNOWN_FOR`] of the last time it is known anyway.
+    fn saw(&self, bearer: &Bearer, now: Timestamp) {
+        let token = &bearer.token;
+        let seen = match &token.bound {
+            Some(bound) => Seen::Bound(bound.clone()),
+            None if token.principal.is_agent() => Seen::Holder(token.principal.clone()),
+            None => return,
+        };
+        self.sightings.saw(seen, now);
+    }
+
     async fn ask(&self, hash: [u8; 32], now: Timestamp) -> Option<Caller> {
         let noted = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -183,6 +202,7 @@ impl Directory {
                 return None;
             }
         };
+        self.saw(&bearer, now);
         let due = noted
             .as_ref()
             .is_none_or(|(at, _)| now.duration_since(*at) >= guildhall_store::LAST_USE_WITHIN);

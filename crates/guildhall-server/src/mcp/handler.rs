@@ -67,9 +67,12 @@ impl McpHandler {
             (Some(_), Ok(host)) => host.tools(),
             _ => self.app.parts.mounts.latest(),
         };
-        let part = mounted
-            .part(&selection)
-            .map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
+        let part = if caller.bound.is_some() {
+            mounted.part_for_bound(&selection)
+        } else {
+            mounted.part(&selection)
+        };
+        let part = part.map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
         Ok(Asked { caller, part, repo })
     }
 
@@ -157,7 +160,7 @@ impl ServerHandler for McpHandler {
         [Some(mounted), of_repos]
             .into_iter()
             .flatten()
-            .find_map(|mounted| mounted.whole().mirrored(name).cloned())
+            .find_map(|mounted| mounted.all().mirrored(name).cloned())
     }
 
     async fn call_tool(

@@ -5,7 +5,9 @@ use axum::routing::{delete, get, post};
 use super::described::{OF_TOOLS, Query};
 use super::{Access, Route};
 use crate::api::openapi::Description;
-use crate::api::{agents, login, openapi, repos, status, tokens, tools, users, whoami};
+use crate::api::{
+    agents, doctor, login, openapi, repos, status, team, tokens, tools, users, whoami,
+};
 use crate::{git, health, host, mcp, metrics, sign_in};
 
 /// What else the store refuses: no such account or token, one that is taken or disabled.
@@ -13,6 +15,8 @@ const OF_ACCOUNTS: &[u16] = &[404, 409];
 /// What else git and the store refuse of a repository: none that the caller may see, a change that does not fit, an
 /// origin that does not answer.
 const OF_REPOS: &[u16] = &[404, 409, 502];
+/// What else is refused of team sessions: none that the caller may see, a slot that was used, a full inbox.
+const OF_TEAMS: &[u16] = &[404, 409, 429];
 /// What else the MCP doors refuse: no such pack, repository or session, a verb that needs sessions, media types that
 /// are not theirs, too many sessions.
 const OF_MCP: &[u16] = &[404, 405, 406, 413, 415, 429];
@@ -28,6 +32,12 @@ const READ_ONLY: Query = Query {
 const ALL: Query = Query {
     name: "all",
     about: "`true` lists everybody's; only for who operates the server",
+    values: &["true", "false"],
+    required: false,
+};
+const VERIFY: Query = Query {
+    name: "verify",
+    about: "`true` checks the whole event log",
     values: &["true", "false"],
     required: false,
 };
@@ -225,6 +235,77 @@ pub const ROUTES: &[Route] = &[
         .takes_form::<sign_in::Form>()
         .refuses(&[404, 409, 429])
         .served(|_| post(sign_in::submit)),
+    Route::new(
+        "GET",
+        "/api/doctor",
+        "Whether the database answers and is whole; the operator's alone",
+    )
+    .query(&[VERIFY])
+    .result::<doctor::Health>()
+    .served(|_| get(doctor::doctor)),
+    Route::new(
+        "GET",
+        "/api/team/sessions",
+        "The team sessions of the caller's person",
+    )
+    .result::<team::SessionList>()
+    .served(|_| get(team::list)),
+    Route::new("POST", "/api/team/sessions", "Makes a team session")
+        .takes::<team::Wanted>()
+        .result::<team::SessionView>()
+        .refuses(OF_TEAMS)
+        .served(|_| post(team::make)),
+    Route::new(
+        "GET",
+        "/api/team/sessions/{session}",
+        "A team session with its roles",
+    )
+    .result::<team::SessionWithRoles>()
+    .refuses(OF_TEAMS)
+    .served(|_| get(team::show)),
+    Route::new(
+        "DELETE",
+        "/api/team/sessions/{session}",
+        "Takes back a team session in which nothing was said",
+    )
+    .result::<team::Discarded>()
+    .refuses(OF_TEAMS)
+    .served(|_| delete(team::discard)),
+    Route::new(
+        "POST",
+        "/api/team/sessions/{session}/stop",
+        "Ends a team session and the tokens bound to it",
+    )
+    .result::<team::SessionView>()
+    .refuses(OF_TEAMS)
+    .served(|_| post(team::stop)),
+    Route::new(
+        "POST",
+        "/api/team/sessions/{session}/roles/{role}",
+        "Places, pauses, resumes, takes over, releases or recovers a role",
+    )
+    .takes::<team::Wish>()
+    .result::<team::RoleView>()
+    .refuses(OF_TEAMS)
+    .served(|_| post(team::steer)),
+    Route::new(
+        "POST",
+        "/api/team/sessions/{session}/roles/{role}/notes",
+        "Leaves a role a note",
+    )
+    .takes::<team::Note>()
+    .result::<team::Noted>()
+    .refuses(OF_TEAMS)
+    .served(|_| post(team::note)),
+    Route::new(
+        "POST",
+        "/api/team/sessions/{session}/roles/{role}/token",
+        "Makes a token that speaks for one role of a team session",
+    )
+    .takes::<team::ForAgent>()
+    .result::<tokens::TokenView>()
+    .refuses(OF_TEAMS)
+    .served(|_| post(team::token)),
     Route::new(
         "GET",
         "/api/repos",

@@ -14,6 +14,7 @@ mod report;
 mod roles;
 mod send;
 mod sessions;
+mod sightings;
 mod state;
 
 use guildhall_core::Principal;
@@ -27,6 +28,7 @@ pub use report::{NewReport, Report, Reported};
 pub use roles::{Claim, Held, Placed, SetUp, Steer, Waiting};
 pub use send::{Dispatch, MOST_WAITING, NewMessage, Sent};
 pub use sessions::{MOST_ROLES, MOST_SESSIONS, NewSession, Session};
+pub use sightings::Sightings;
 pub use state::{Agent, Happened, MOST_HISTORY, Task, TeamState};
 
 use crate::Store;

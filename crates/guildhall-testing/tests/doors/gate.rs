@@ -16,6 +16,8 @@ fn path(route: &Route) -> String {
         .replace("{tool}", "probe_whoami")
         .replace("{name}", "codex")
         .replace("{id}", "tok-0")
+        .replace("{session}", "app-1")
+        .replace("{role}", "ai")
         .replace("{username}", "me@example.com")
         .replace("{owner}/{repo}/info", "acme/site.git/info")
         .replace("{owner}/{repo}/git-", "acme/site.git/git-")

@@ -6,6 +6,7 @@ mod call;
 mod config;
 mod connect;
 mod credential;
+mod doctor;
 mod duration;
 mod frame;
 mod in_repo;
@@ -15,6 +16,7 @@ mod login;
 mod mcp;
 mod repo;
 mod table;
+mod team;
 mod token;
 mod tools;
 mod up;
@@ -62,6 +64,8 @@ enum Command {
     User(user::Args),
     Login(login::Args),
     Credential(credential::Args),
+    Team(team::Args),
+    Doctor(doctor::Args),
     #[command(hide = true)]
     Reference,
 }
@@ -86,6 +90,8 @@ pub(crate) fn run() -> ExitCode {
         Command::User(args) => blocking(user::run(&args)),
         Command::Login(args) => blocking(login::run(&args)),
         Command::Credential(args) => credential::run(&args),
+        Command::Team(args) => blocking(team::run(&args)),
+        Command::Doctor(args) => blocking(doctor::run(&args)),
         Command::Reference => reference(),
     };
     match outcome {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use guildhall_config::{Loaded, Settings, Workspace, env_vars, process_env};
 use guildhall_core::{Clock, Principal};
+use guildhall_packs::team::Coordination;
 use guildhall_server::{
     About, Activity, App, AppParts, CloneLimits, Directory, Hosts, Limits, Metrics, MountSource,
     mcp, router, serve,
@@ -22,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::data_dir::{self, Claim, Owned, Running};
 use crate::output::{CommandError, CommandResult, say};
 use crate::repos::{HostedRepos, OpenRepos};
-use crate::wiring::{self, LiveMounts, Wired};
+use crate::wiring::{self, LiveMounts, Parts, Wired};
 use crate::{client, demo, telemetry};
 
 /// How long a start waits for the process that owns the data directory to say where it listens.
@@ -122,9 +123,6 @@ async fn start(
         tracing::warn!("{warning}");
     }
     let open = Arc::new(OpenRepos::new(&workspace.state_dir));
-    let (mounts, wired) = LiveMounts::start(workspace, loaded, Arc::clone(&open) as _)
-        .map_err(CommandError::usage)?;
-    let made = if args.demo { fill_board(&wired)? } else { 0 };
     let (clock, ids) = wiring::machine();
     let store = open_store(args, workspace).await?;
     let person = || local_owner(workspace);
@@ -137,6 +135,19 @@ async fn start(
     )
     .await
     .map(Arc::new)?;
+    let parts = Parts {
+        repositories: Arc::clone(&open) as _,
+        coordination: Some(Coordination {
+            team: Arc::new(store.clone()),
+            clock: Arc::clone(&clock),
+            ids: Arc::clone(&ids),
+            templates: guildhall_packs::team::templates(Some(workspace.root.clone())),
+            sightings: directory.sightings().clone(),
+        }),
+    };
+    let (mounts, wired) =
+        LiveMounts::start(workspace, loaded, parts).map_err(CommandError::usage)?;
+    let made = if args.demo { fill_board(&wired)? } else { 0 };
     let repos = HostedRepos::new(
         store.clone(),
         open,

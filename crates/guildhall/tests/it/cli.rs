@@ -52,7 +52,7 @@ fn the_first_minute_of_a_newcomer_works() {
 fn a_command_starts_the_server_it_needs() {
     let place = Place::new();
     let listed = place.run(&["tools", "--json"]).json();
-    assert_eq!(listed.as_array().map(Vec::len), Some(5));
+    assert_eq!(listed.as_array().map(Vec::len), Some(5 + 7));
     let running = place.run(&["up", "--json"]).json();
     assert_eq!(running["already_running"], true);
 }
@@ -104,7 +104,7 @@ fn a_failed_call_prints_its_payload_on_standard_error_and_nothing_else() {
     );
     assert_eq!(
         payload["error"]["supportedTools"].as_array().map(Vec::len),
-        Some(5)
+        Some(5 + 7)
     );
 }
 
@@ -182,7 +182,7 @@ fn config_checks_shows_and_describes_the_settings() {
     let ran = place.run(&["config", "check"]);
     assert!(
         ran.err
-            .contains("unsupported tool pack: nonsense (known tool packs: local, git)"),
+            .contains("unsupported tool pack: nonsense (known tool packs: local, git, team)"),
         "{ran:?}"
     );
     let ran = place.run(&["up", "--port", "0"]);

@@ -5,7 +5,8 @@ use std::time::Duration;
 use guildhall_core::{Clock as _, Principal, SystemClock, SystemIds};
 use guildhall_server::auth::Token;
 use guildhall_server::{Access, ROUTES, Route};
-use guildhall_store::{Principals as _, Store, Tokens as _};
+use guildhall_store::team::NewSession;
+use guildhall_store::{Principals as _, Store, Team as _, Tokens as _};
 use serde_json::{Value, json};
 
 use crate::hosted::{Bench, OTHER, OWNER, act, ask, bearer, token};
@@ -95,6 +96,18 @@ async fn tokens(store: &Store) -> [String; 6] {
         .expect("it is disabled");
     let other: Principal = OTHER.parse().expect("a name");
     store.add_user(act(OWNER), other).await.expect("a user");
+    let session = NewSession {
+        id: "app-1".parse().expect("a session"),
+        roles: vec!["ai".parse().expect("a role")],
+        namespace: "default".to_owned(),
+        repo: None,
+        root: None,
+        branch: None,
+    };
+    store
+        .make_session(act(OWNER), session)
+        .await
+        .expect("a session");
     let strangers = token(store, OTHER, "tok-stranger", |_| {}).await;
     let elsewhere = token(store, OWNER, OWNERS, |new| {
         new.repos = Some(vec!["acme/other".to_owned()]);
@@ -118,6 +131,8 @@ fn address(route: &Route) -> String {
         .replace("{tool}", "git_log")
         .replace("{name}", "claude")
         .replace("{id}", OWNERS)
+        .replace("{session}", "app-1")
+        .replace("{role}", "ai")
         .replace("{username}", "owner%40localhost");
     if path.ends_with("/info/refs") {
         path + "?service=git-upload-pack"
@@ -134,6 +149,10 @@ fn body(route: &Route) -> Option<Value> {
     Some(match route.path {
         "/api/tools/{tool}" => json!({ "repo": "acme/site" }),
         "/api/agents" => json!({ "name": "codex" }),
+        "/api/team/sessions" => json!({ "project": "mine" }),
+        "/api/team/sessions/{session}/roles/{role}" => json!({ "action": "pause" }),
+        "/api/team/sessions/{session}/roles/{role}/notes" => json!({ "message": "hello" }),
+        "/api/team/sessions/{session}/roles/{role}/token" => json!({ "agent": "claude" }),
         "/api/users" => json!({ "username": "third@example.com" }),
         "/api/repos" => json!({ "repo": "acme/third", "path": "/" }),
         "/api/repos/{owner}/{repo}/mcp" | "/mcp" | "/mcp/{packs}" => {
@@ -176,9 +195,15 @@ fn a_bad_token_opens_no_route() {
 fn answers(route: &Route) -> [u16; 3] {
     match (route.method, route.path) {
         ("GET", "/metrics" | "/api/status" | "/api/openapi.json" | "/api/tools")
-        | ("GET", "/api/whoami" | "/api/repos")
+        | ("GET", "/api/whoami" | "/api/repos" | "/api/team/sessions")
         | ("POST", "/mcp" | "/mcp/{packs}") => [200, 200, 200],
         ("GET" | "DELETE", "/mcp" | "/mcp/{packs}") => [405, 405, 405],
+        // One's own sessions; another's is not there.
+        ("POST", "/api/team/sessions") => [200, 403, 403],
+        ("GET", "/api/team/sessions/{session}") => [404, 200, 200],
+        ("POST" | "DELETE", path) if path.starts_with("/api/team/sessions/{session}") => {
+            [404, 403, 403]
+        }
         // One's own agents and tokens; nobody names another's.
         ("GET", "/api/agents" | "/api/tokens") | ("POST" | "DELETE", "/api/agents/{name}") => {
             [200, 403, 403]
@@ -188,6 +213,7 @@ fn answers(route: &Route) -> [u16; 3] {
         ("POST", "/api/agents")
         | ("DELETE", "/api/tokens/{id}" | "/api/users/{username}")
         | ("GET" | "POST", "/api/users")
+        | ("GET", "/api/doctor")
         | ("POST", "/api/users/{username}/codes" | "/api/repos")
         | ("DELETE", "/api/repos/{owner}/{repo}")
         | ("POST", "/api/repos/{owner}/{repo}/sync" | "/api/repos/{owner}/{repo}/push")

@@ -137,11 +137,12 @@ fn changed_settings_are_in_the_next_listing_and_bad_ones_change_nothing() {
             .as_array()
             .map(Vec::len)
     };
-    assert_eq!(tools(), Some(5));
+    // Those of the team are there whatever the settings mount.
+    assert_eq!(tools(), Some(5 + 7));
     place.write("WORKFLOW.md", "---\ntracker:\n  kind: memory\n---\n");
-    assert_eq!(tools(), Some(0));
+    assert_eq!(tools(), Some(7));
     place.write("WORKFLOW.md", "---\ntracker:\n  kind: nonsense\n---\n");
-    assert_eq!(tools(), Some(0));
+    assert_eq!(tools(), Some(7));
     eventually("the reason is logged", || {
         place.log().contains("Settings not reloaded")
     });
@@ -149,7 +150,7 @@ fn changed_settings_are_in_the_next_listing_and_bad_ones_change_nothing() {
         "WORKFLOW.md",
         "---\ntools:\n  local:\n    path: elsewhere\n---\n",
     );
-    assert_eq!(tools(), Some(5));
+    assert_eq!(tools(), Some(5 + 7));
     place
         .run(&["call", "local_create_issue", "title=Moved"])
         .ok();

@@ -14,3 +14,4 @@ mod repos;
 mod secrets;
 mod stdio;
 mod support;
+mod team;

@@ -12,7 +12,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::{Args, INVALID_REQUEST};
-use crate::client::Server;
+use crate::client::{Server, has_token_file};
 use crate::output::CommandError;
 
 const INTERNAL_ERROR: i32 = -32603;
@@ -223,6 +223,8 @@ impl Shared {
             .await;
         let server = match Server::from_environment()? {
             Some(server) => server,
+            // A token of its own, such as a role's in a team session.
+            None if has_token_file() => Server::find(&self.args.target).await?,
             None => {
                 let owner = Server::find(&self.args.target).await?;
                 owner.as_holder_of(&owner.agent_token_file(agent).await?)?
