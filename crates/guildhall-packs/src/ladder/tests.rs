@@ -309,6 +309,42 @@ async fn a_tree_is_made_smaller_and_paged() {
 }
 
 #[tokio::test]
+async fn without_a_token_no_address_is_told_and_a_mebibyte_at_most() {
+    let bench = Bench::new().await;
+    let owner: Principal = OWNER.parse().unwrap();
+    let act = Act::new(owner, SystemClock.now());
+    let site: RepoName = "acme/site".parse().unwrap();
+    bench.store.set_public(act, site, true).await.unwrap();
+    let summary = "long ".repeat(6000);
+    let rungs: Vec<Value> = (1..=40)
+        .map(|n| json!({ "path": format!("issue:{n}"), "summary": summary }))
+        .collect();
+    bench
+        .ok("ladder_write_rung", json!({ "rungs": rungs }))
+        .await;
+    let anybody = Caller::anybody();
+    let name = anybody.principal.name().to_owned();
+    let (mut arguments, mut count) = (json!({}), 0);
+    loop {
+        let page = bench
+            .call_by(&name, Door::Http, "ladder_tree", arguments.clone())
+            .await;
+        assert_eq!(page.failure, None, "{}", page.text);
+        assert!(page.text.len() <= 1 << 20 && !page.text.contains("example.com"));
+        let rungs = page.payload["rungs"].as_array().unwrap();
+        assert!(rungs.iter().all(|rung| rung["author"] == "you"));
+        count += rungs.len();
+        match page.payload.get("next_cursor") {
+            Some(next) => arguments["cursor"] = next.clone(),
+            None => break,
+        }
+    }
+    assert_eq!(count, 40);
+    let whole = bench.ok("ladder_tree", json!({})).await;
+    assert_eq!(whole["rungs"].as_array().unwrap().len(), 40);
+}
+
+#[tokio::test]
 async fn wrong_citations_are_told_when_written_and_when_read() {
     let bench = Bench::new().await;
     let summary = "Right: `src/lib.rs:1-3`, [too](src/lib.rs:4), v1.2:3, https://example.com/a/b:80, example.com:443.\n\

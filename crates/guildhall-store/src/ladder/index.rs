@@ -42,6 +42,8 @@ fn digest(text: &str) -> String {
 /// A rung as the index takes it.
 pub(super) struct Entry<'a> {
     pub(super) id: i64,
+    /// Whether the index cannot know it yet.
+    pub(super) new: bool,
     pub(super) path: &'a RungPath,
     pub(super) summary: &'a str,
 }
@@ -88,9 +90,14 @@ impl Entry<'_> {
 /// Puts rungs into the index, in place of what it had of them.
 pub(super) async fn put(tx: &mut Tx, repo: &RepoName, entries: &[Entry<'_>]) -> Result<()> {
     if tx.sqlite().is_some() {
+        // All that goes before all that comes: FTS5 writes out what it holds in memory before it deletes a row.
+        for entry in entries.iter().filter(|entry| !entry.new) {
+            tx.run("DELETE FROM rung_words WHERE rowid = $1", args![entry.id])
+                .await?;
+        }
         for entry in entries {
             tx.run(
-                "INSERT OR REPLACE INTO rung_words (rowid, words) VALUES ($1, $2)",
+                "INSERT INTO rung_words (rowid, words) VALUES ($1, $2)",
                 args![entry.id, &entry.for_sqlite(repo)],
             )
             .await?;

@@ -62,6 +62,7 @@ async fn renew(tx: &mut Tx, repo: &RepoName, after: i64) -> Result<(u64, Option<
         .iter()
         .map(|(id, path, summary)| index::Entry {
             id: *id,
+            new: false,
             path,
             summary,
         })

@@ -62,6 +62,7 @@ pub(super) async fn write(
             .ok_or_else(|| Error::fault("a rung that was just written is not there"))?;
         entries.push(index::Entry {
             id,
+            new: version == 1,
             path: &rung.path,
             summary: &rung.summary,
         });
