@@ -109,7 +109,7 @@ fn an_ask_is_posted_claimed_answered_and_shown_as_a_diff() {
     bench.run(&["ask", "claim", &ask]).ok();
     let file = bench.changeset("README", "one\nthree\n");
     let file = file.to_str().expect("it is text");
-    let late = bench.run(&[
+    let with_old_fence = bench.run(&[
         "ask",
         "answer",
         &ask,
@@ -119,7 +119,7 @@ fn an_ask_is_posted_claimed_answered_and_shown_as_a_diff() {
         "--fence",
         "1",
     ]);
-    assert_eq!(late.code, 1, "{late:?}");
+    assert_eq!(with_old_fence.code, 1, "{with_old_fence:?}");
     let answered = bench.json(&["ask", "answer", &ask, "complete", "--changeset", file]);
     let review = answered["answer"]["payload"]["posted"]
         .as_str()
