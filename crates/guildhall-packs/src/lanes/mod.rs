@@ -28,7 +28,7 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::git::Repositories;
+use crate::repositories::Repositories;
 use view::{AskView, LaneView};
 
 /// What the tools work on.
