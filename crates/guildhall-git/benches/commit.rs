@@ -95,7 +95,7 @@ impl World {
     /// Lands files that were changed from `base`.
     fn land(&self, base: &str, files: &[FileChange]) -> String {
         let _turn = self.hosted.turn().unwrap();
-        let tip = self.hosted.repository().tip().unwrap();
+        let tip = self.tip();
         let who = Signature {
             name: "A".to_owned(),
             email: "a@example.com".to_owned(),
@@ -110,8 +110,9 @@ impl World {
             author: who.clone(),
             committer: who,
             limits: ChangesetLimits::default(),
+            shown: 0,
         };
-        match self.hosted.compose(tip, &proposal).unwrap() {
+        match self.hosted.compose(Some(&tip), &proposal).unwrap() {
             Composed::Commit(commit) => {
                 self.hosted.follow(&commit.id).unwrap();
                 commit.id

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use guildhall_core::{Refusal, Refuse};
+
 use crate::command::Version;
 
 /// Why an operation on a repository failed.
@@ -159,6 +161,18 @@ pub enum GitError {
         #[source]
         source: io::Error,
     },
+}
+
+impl Refuse for GitError {
+    fn refusal(&self) -> Refusal {
+        match self {
+            Self::NotFound { .. } => Refusal::Missing,
+            Self::TooLarge { .. } | Self::OverLimit(_) => Refusal::TooLarge,
+            Self::Diverged { .. } | Self::CannotMerge { .. } => Refusal::Conflict,
+            error if error.is_callers_fault() => Refusal::Invalid,
+            _ => Refusal::Fault,
+        }
+    }
 }
 
 impl GitError {

@@ -5,8 +5,8 @@
 
 mod act;
 mod changes;
+pub mod code;
 pub mod git;
-mod git_refusal;
 pub mod ladder;
 pub mod lanes;
 pub mod local;

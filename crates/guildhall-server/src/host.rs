@@ -57,6 +57,9 @@ pub struct RepoView {
     /// How it stands to the origin as of the last fetch; not in lists.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Apart>,
+    /// The ask to merge the two, after a sync that found that both moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub posted: Option<String>,
 }
 
 /// How a default branch stands to its origin.
@@ -99,8 +102,14 @@ pub trait RepoHost: RepoResolver {
     ///
     /// # Errors
     ///
-    /// A conflict, with `ahead` and `behind`, when both moved; nothing is changed then. Not found; upstream.
-    fn sync(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<RepoView, ToolError>>;
+    /// A conflict, with `ahead` and `behind`, when both moved; nothing is changed then. With `merge` somebody is asked to
+    /// merge the two instead, and the answer names the ask. Not found; upstream.
+    fn sync(
+        &self,
+        by: Principal,
+        name: RepoName,
+        merge: bool,
+    ) -> BoxFuture<'_, Result<RepoView, ToolError>>;
 
     /// Sends the default branch to the origin. The answer tells how things stood before: `ahead` commits were sent.
     ///

@@ -9,6 +9,7 @@ mod output;
 mod repos;
 mod telemetry;
 mod tmux;
+mod turns;
 mod wiring;
 
 use std::process::ExitCode;

@@ -7,16 +7,24 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use anyhow::Context as _;
 use futures::future::BoxFuture;
 use guildhall_core::{Clock, Ids, Principal, RepoName, RepoRole};
-use guildhall_git::{Environment, Git, GitError, Hosted, Hosting, Repository, Source, Standing};
+use guildhall_git::{
+    Conflicts, Environment, Git, GitError, Hosted, Hosting, Repository, Source, Standing,
+};
+use guildhall_packs::code::Code;
 use guildhall_packs::git::Repositories;
 use guildhall_packs::ladder::Summaries;
 use guildhall_packs::lanes::{self, Queue};
 use guildhall_packs::roles::Granting;
 use guildhall_server::{Apart, Mounted, NewRepo, Origin, PackStream, RepoHost, RepoView};
-use guildhall_store::{self as store, Act, Repos as _, Roles as _, Store};
+use guildhall_store::{
+    self as store, Act, AskKind, AskState, Asks as _, Fresh, NewAsk, OWN_LANE, Repos as _,
+    Roles as _, Store,
+};
 use guildhall_tools::{
     Caller, Catalog, ErrorKind, MountError, RepoAccess, RepoResolver, ToolError, WantedRepo,
 };
+
+use crate::turns::Turns;
 
 /// Most names that a refusal lists.
 const MOST_LISTED: usize = 20;
@@ -57,6 +65,11 @@ impl OpenRepos {
 
     fn all(&self) -> MutexGuard<'_, HashMap<RepoName, Opened>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The repository of this name, to be changed.
+    pub(crate) fn hosted(&self, name: &RepoName) -> Result<Arc<Hosted>, GitError> {
+        Ok(self.opened(name)?.hosted)
     }
 
     fn opened(&self, name: &RepoName) -> Result<Opened, GitError> {
@@ -107,10 +120,10 @@ struct Inner {
     store: Store,
     open: Arc<OpenRepos>,
     clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
     tools: Arc<Mounted>,
     workspace: PathBuf,
-    /// One lock per name, in lower case: changes of a repository take turns.
-    turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    turns: Arc<Turns>,
 }
 
 impl HostedRepos {
@@ -139,22 +152,32 @@ impl HostedRepos {
             asks: Arc::new(store.clone()),
             repositories: Arc::clone(&repositories),
             clock: Arc::clone(&clock),
-            ids,
+            ids: Arc::clone(&ids),
             rules,
+        };
+        let turns = Arc::new(Turns::new(Arc::clone(&open)));
+        let code = Code {
+            asks: Arc::new(store.clone()),
+            repos: Arc::new(store.clone()),
+            turns: Arc::clone(&turns) as _,
+            clock: Arc::clone(&clock),
+            ids: Arc::clone(&ids),
         };
         let catalog = Catalog::mount([
             guildhall_packs::git::pack(&repositories),
             guildhall_packs::ladder::pack(&summaries),
             lanes::pack(&queue),
+            guildhall_packs::code::pack(&code),
             guildhall_packs::roles::pack(&granting),
         ])?;
         Ok(Self(Arc::new(Inner {
             store,
             open,
             clock,
+            ids,
             tools: Arc::new(Mounted::new(catalog, "repo")),
             workspace: workspace.to_owned(),
-            turns: Mutex::default(),
+            turns,
         })))
     }
 
@@ -163,14 +186,16 @@ impl HostedRepos {
         let repos = self.0.store.repos().await;
         for repo in repos.context("Cannot list the repositories")? {
             let name = repo.name.clone();
-            let settled = self
-                .blocking(move |open| settle(&open.opened(&repo.name)?.hosted, &repo))
-                .await;
-            if let Err(error) = settled {
+            if let Err(error) = self.settle_one(repo).await {
                 tracing::error!(repo = name.as_str(), "Repository not ready: {error:?}");
             }
         }
         Ok(())
+    }
+
+    async fn settle_one(&self, repo: store::Repo) -> Result<(), ToolError> {
+        let turn = self.0.turns.at(&repo.name, true).await?;
+        turn.with(move |hosted| settle(hosted, &repo)).await
     }
 
     /// Runs `work` on a thread that may block.
@@ -182,14 +207,6 @@ impl HostedRepos {
         let done = tokio::task::spawn_blocking(move || work(&open)).await;
         done.map_err(ToolError::internal)?
             .map_err(|error| refusal(&error))
-    }
-
-    async fn turn(&self, name: &RepoName) -> tokio::sync::OwnedMutexGuard<()> {
-        let turn = {
-            let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(turns.entry(name.as_str().to_ascii_lowercase()).or_default())
-        };
-        turn.lock_owned().await
     }
 
     fn act(&self, by: Principal) -> Act {
@@ -318,7 +335,7 @@ impl HostedRepos {
             origin,
             public,
         } = new;
-        let _turn = self.turn(&name).await;
+        let _turn = self.0.turns.of_name(&name).await;
         let known = self.0.store.repos().await?;
         if let Some(taken) = known
             .iter()
@@ -355,26 +372,39 @@ impl HostedRepos {
         self.view_of_operator(by, &name, standing).await
     }
 
-    async fn synced(self, by: Principal, name: RepoName) -> Result<RepoView, ToolError> {
-        let _turn = self.turn(&name).await;
+    async fn synced(
+        self,
+        by: Principal,
+        name: RepoName,
+        merge: bool,
+    ) -> Result<RepoView, ToolError> {
+        let turn = self.0.turns.at(&name, false).await?;
         let kept = self.kept(&name).await?;
         let (hosted, standing) = {
-            let kept = kept.clone();
-            self.blocking(move |open| {
-                let hosted = open.opened(&kept.name)?.hosted;
+            let (hosted, kept) = (turn.hosted(), kept.clone());
+            self.blocking(move |_| {
                 settle(&hosted, &kept)?;
                 let standing = hosted.fetch_origin()?;
                 Ok((hosted, standing))
             })
             .await?
         };
+        if standing.has_diverged() && merge {
+            let posted = self.ask_to_merge(&by, &name, &hosted, &standing).await?;
+            let view = self.view_of_operator(by, &name, standing).await?;
+            return Ok(RepoView {
+                posted: Some(posted),
+                ..view
+            });
+        }
         if standing.has_diverged() {
             return Err(diverged(
                 &standing.branch,
                 standing.ahead,
                 standing.behind,
                 "nothing was changed",
-            ));
+            )
+            .hint("`guildhall repo sync --merge` asks somebody to merge the two."));
         }
         let Some(to) = standing.origin_head.clone().filter(|_| standing.behind > 0) else {
             return self.view_of_operator(by, &name, standing).await;
@@ -392,12 +422,54 @@ impl HostedRepos {
         self.view_of_operator(by, &name, standing).await
     }
 
+    /// Posts the ask to merge the origin's branch, unless that was asked for and is not answered yet. Gives its id.
+    async fn ask_to_merge(
+        &self,
+        by: &Principal,
+        name: &RepoName,
+        hosted: &Arc<Hosted>,
+        standing: &Standing,
+    ) -> Result<String, ToolError> {
+        let theirs = standing.origin_head.clone().unwrap_or_default();
+        let (kept, conflicts) = {
+            let (hosted, theirs) = (Arc::clone(hosted), theirs.clone());
+            self.blocking(move |_| Ok((hosted.kept_merges()?, hosted.conflicts_with(&theirs)?)))
+                .await?
+        };
+        for (id, _) in kept.iter().filter(|(_, commit)| *commit == theirs) {
+            let ask = self.0.store.ask(name.clone(), id.clone()).await?;
+            if ask.is_some_and(|ask| ask.state != AskState::Answered) {
+                return Ok(id.clone());
+            }
+        }
+        let files: Vec<String> = conflicts.iter().flat_map(Conflicts::paths).collect();
+        let ask = NewAsk {
+            repo: name.clone(),
+            fresh: Fresh::draw(&*self.0.ids),
+            lane: OWN_LANE.to_owned(),
+            kind: AskKind::ResolveConflict,
+            title: format!("Merge `{}` of the origin", standing.branch),
+            body: what_to_merge(standing, &files),
+            depends_on: Vec::new(),
+            priority: 0,
+            scope: None,
+            files: files.into_iter().take(MOST_LISTED).collect(),
+            changeset: None,
+            // What the operator asks for themselves is under no quota.
+            most_open: u32::MAX,
+        };
+        let posted = self.0.store.post_merge(self.act(by.clone()), ask).await?;
+        let (hosted, id) = (Arc::clone(hosted), posted.id.clone());
+        self.blocking(move |_| hosted.keep_merge(&id)).await?;
+        Ok(posted.id)
+    }
+
     async fn pushed(self, by: Principal, name: RepoName) -> Result<RepoView, ToolError> {
-        let _turn = self.turn(&name).await;
+        let turn = self.0.turns.at(&name, false).await?;
         let kept = self.kept(&name).await?;
+        let hosted = turn.hosted();
         let standing = self
-            .blocking(move |open| {
-                let hosted = open.opened(&kept.name)?.hosted;
+            .blocking(move |_| {
                 settle(&hosted, &kept)?;
                 hosted.push()
             })
@@ -406,7 +478,7 @@ impl HostedRepos {
     }
 
     async fn removed(self, by: Principal, name: RepoName) -> Result<(), ToolError> {
-        let _turn = self.turn(&name).await;
+        let _turn = self.0.turns.of_name(&name).await;
         let act = self.act(by);
         let removed = self.0.store.remove_repo(act, name.clone()).await;
         removed?;
@@ -464,8 +536,13 @@ impl RepoHost for HostedRepos {
         whole(self.clone().added(by, new))
     }
 
-    fn sync(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<RepoView, ToolError>> {
-        whole(self.clone().synced(by, name))
+    fn sync(
+        &self,
+        by: Principal,
+        name: RepoName,
+        merge: bool,
+    ) -> BoxFuture<'_, Result<RepoView, ToolError>> {
+        whole(self.clone().synced(by, name, merge))
     }
 
     fn push(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<RepoView, ToolError>> {
@@ -513,18 +590,38 @@ impl RepoHost for HostedRepos {
 
 /// Moves the branch to the head that the store has.
 fn settle(hosted: &Hosted, kept: &store::Repo) -> Result<(), GitError> {
-    let tip = hosted.repository().tip()?;
-    let Some(head) = &kept.head else {
-        return Ok(());
-    };
-    if tip.map(|tip| tip.to_string()).as_ref() == Some(head) {
-        return Ok(());
+    kept.head
+        .as_deref()
+        .map_or(Ok(()), |head| hosted.follow(head))
+}
+
+/// What whoever merges the origin's branch is told.
+fn what_to_merge(standing: &Standing, conflicts: &[String]) -> String {
+    let head = standing.head.as_deref().unwrap_or_default();
+    let theirs = standing.origin_head.as_deref().unwrap_or_default();
+    let mut told = format!(
+        "`{}` is at {head} here and at {theirs} at its origin: {} commits of ours and {} of theirs have to come together.\n\n",
+        standing.branch, standing.ahead, standing.behind
+    );
+    if conflicts.is_empty() {
+        told.push_str("Nothing is in conflict: answer with a changeset of any one file as it is.");
+    } else {
+        let listed: Vec<String> = conflicts
+            .iter()
+            .take(MOST_LISTED)
+            .map(|path| format!("`{path}`"))
+            .collect();
+        told.push_str("In conflict: ");
+        told.push_str(&listed.join(", "));
+        if conflicts.len() > MOST_LISTED {
+            told.push_str(&format!(" and {} more", conflicts.len() - MOST_LISTED));
+        }
+        told.push_str(
+            ". Answer with a changeset that says of each of them what it shall be; everything else is merged when it lands.",
+        );
     }
-    let head = head.parse().map_err(|_| GitError::Damaged {
-        what: "The head in the store".to_owned(),
-        reason: format!("`{head}` is no commit's id"),
-    })?;
-    hosted.move_default_branch(tip, head)
+    told.push_str(&format!(" Its base_commit is {head}."));
+    told
 }
 
 /// The git repository that `workspace` is in: the nearest folder upwards that git would take for one.
@@ -560,6 +657,7 @@ fn listed(repo: store::Repo, role: RepoRole, to_operator: bool) -> RepoView {
         head: repo.head,
         origin: repo.origin.filter(|_| to_operator),
         apart: None,
+        posted: None,
     }
 }
 

@@ -16,12 +16,12 @@ pub struct ChangesetLimits {
 }
 
 impl Default for ChangesetLimits {
-    /// 2,000 files of at most 8 MiB, 32 MiB together.
+    /// 1,000 files of at most 8 MiB, 16 MiB together.
     fn default() -> Self {
         Self {
-            files: 2_000,
+            files: 1_000,
             file_bytes: 8 << 20,
-            bytes: 32 << 20,
+            bytes: 16 << 20,
         }
     }
 }

@@ -24,9 +24,8 @@ use crate::text::noted;
 
 /// The most conflicting paths that are told one by one.
 const MOST_TOLD: usize = 100;
-/// How much of a side is shown, and how much of all sides together, in bytes.
+/// How much of a side is shown, in bytes.
 const SIDE_SHOWN: usize = 16 * 1024;
-const ALL_SHOWN: usize = 128 * 1024;
 /// A tree without entries: attributes are taken from it, so that none of the repository's own are.
 const NO_ATTRIBUTES: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 /// The first version with `git merge-tree --write-tree`.
@@ -85,6 +84,13 @@ pub struct Side {
 }
 
 impl Conflicts {
+    /// The paths, as results show them.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        self.paths
+            .iter()
+            .map(|path| noted(path, "path", &mut Vec::new()))
+    }
+
     /// The conflicts that `files` say nothing about; `None` when they settle all.
     pub(super) fn not_settled_by(mut self, files: &[FileChange]) -> Option<Self> {
         let settled: BTreeSet<Vec<u8>> = files
@@ -120,6 +126,8 @@ pub(super) struct Merge<'a, 'r> {
     pub(super) ours: ObjectId,
     /// A commit of the repository or a new one.
     pub(super) theirs: ObjectId,
+    /// How many bytes of all sides together are shown.
+    pub(super) shown: usize,
 }
 
 impl Merge<'_, '_> {
@@ -174,7 +182,7 @@ impl Merge<'_, '_> {
         for (path, kind) in &printed.kinds {
             found.entry(self.bare(path)).or_default().1 = Some(kind);
         }
-        let mut room = ALL_SHOWN;
+        let mut room = self.shown;
         let mut conflicts = Vec::new();
         for (path, (stages, said)) in found.iter().take(MOST_TOLD) {
             let [base, current, proposed] = *stages;

@@ -12,18 +12,23 @@ mod objects;
 mod pack;
 mod path;
 
+use std::collections::{HashSet, VecDeque};
+
 use gix::ObjectId;
 use gix::objs::Kind;
 use jiff::Timestamp;
 
 use crate::error::GitError;
-use crate::hosting::Hosted;
+use crate::hosting::{Hosted, full_id};
 use crate::repository::{Reader, Repository};
 use apply::{Absent, Base};
 pub use limits::ChangesetLimits;
 pub use merge::{Conflict, Conflicts, Side};
 use merge::{Merge, Merged};
 use objects::Objects;
+
+/// How many commits are read to find one among them before git is asked, which has an index for it.
+const LOOKED_AT: usize = 500;
 
 /// What one file shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +94,8 @@ pub struct Proposal<'a> {
     pub committer: Signature,
     /// How much it may hold.
     pub limits: ChangesetLimits,
+    /// How many bytes of the files in conflict are shown, should there be any.
+    pub shown: usize,
 }
 
 /// What became of a proposal.
@@ -112,7 +119,7 @@ pub struct NewCommit {
 }
 
 impl Hosted {
-    /// Makes the commit of `proposal` on top of `tip`, the commit the default branch is at.
+    /// Makes the commit of `proposal` on top of `tip`, the full id of the commit the default branch is at.
     ///
     /// # Errors
     /// [`GitError::RefusedPath`] and [`GitError::BadPath`], [`GitError::OverLimit`], [`GitError::BadRevision`] for a base that
@@ -120,9 +127,10 @@ impl Hosted {
     /// that cannot be written. Nothing is written then.
     pub fn compose(
         &self,
-        tip: Option<ObjectId>,
+        tip: Option<&str>,
         proposal: &Proposal<'_>,
     ) -> Result<Composed, GitError> {
+        let tip = tip.map(full_id).transpose()?;
         proposal.limits.check(proposal.files)?;
         let message = message::compose(proposal.message, proposal.trailers)?;
         self.repository().read(|reader| {
@@ -132,6 +140,32 @@ impl Hosted {
                 reader,
             };
             work.compose(tip, proposal, &message)
+        })
+    }
+}
+
+impl Hosted {
+    /// What collides when the default branch and the commit with the full id `other` are merged; `None` when nothing does.
+    ///
+    /// # Errors
+    /// [`GitError::CannotMerge`] and [`GitError::Failed`].
+    pub fn conflicts_with(&self, other: &str) -> Result<Option<Conflicts>, GitError> {
+        let theirs = full_id(other)?;
+        self.repository().read(|reader| {
+            let Some(ours) = reader.tip()? else {
+                return Ok(None);
+            };
+            let merge = Merge {
+                hosted: self,
+                objects: &mut Objects::new(reader),
+                ours,
+                theirs,
+                shown: 0,
+            };
+            Ok(match merge.run()? {
+                Merged::Clean(_) => None,
+                Merged::Conflict { conflicts, .. } => Some(conflicts),
+            })
         })
     }
 }
@@ -187,7 +221,7 @@ impl Composing<'_> {
         let base_tree = self.tree_of(base)?;
         // Where a second commit is brought in, the files are changed from the merge of both.
         let (start, absent) = match (base, other) {
-            (Some(base), Some(other)) => match self.merge(base, other)? {
+            (Some(base), Some(other)) => match self.merge(base, other, proposal)? {
                 Merged::Clean(tree) => (tree, Absent::Ignored),
                 Merged::Conflict { tree, conflicts } => {
                     let left = conflicts.not_settled_by(proposal.files);
@@ -223,7 +257,7 @@ impl Composing<'_> {
                     let tip = tip.ok_or_else(|| {
                         GitError::BadArgument("The branch has no commit to merge with".to_owned())
                     })?;
-                    match self.merge(tip, side)? {
+                    match self.merge(tip, side, proposal)? {
                         Merged::Clean(tree) => tree,
                         Merged::Conflict { conflicts, .. } => {
                             return Ok(Composed::Conflict(conflicts));
@@ -257,9 +291,7 @@ impl Composing<'_> {
             (Some(given), tip) => {
                 let base = self.reader.resolve(given)?;
                 match tip {
-                    Some(tip) if tip == base || self.hosted.is_ancestor(base, tip)? => {
-                        Ok(Some(base))
-                    }
+                    Some(tip) if self.has(tip, base)? => Ok(Some(base)),
                     _ => Err(GitError::BadRevision {
                         given: given.chars().take(80).collect(),
                         reason: "the default branch does not have it".to_owned(),
@@ -279,8 +311,26 @@ impl Composing<'_> {
             return Ok(None);
         };
         let other = self.reader.resolve(given)?;
-        let known = tip == other || self.hosted.is_ancestor(other, tip)?;
-        Ok((!known).then_some(other))
+        Ok((!self.has(tip, other)?).then_some(other))
+    }
+
+    /// Whether `tip` is `earlier` or comes after it. Mostly it comes soon after, so the last commits are looked at here.
+    fn has(&self, tip: ObjectId, earlier: ObjectId) -> Result<bool, GitError> {
+        let (mut seen, mut left) = (HashSet::from([tip]), VecDeque::from([tip]));
+        let mut buffer = Vec::new();
+        while let Some(id) = left.pop_front() {
+            if id == earlier {
+                return Ok(true);
+            }
+            if seen.len() > LOOKED_AT {
+                return self.hosted.is_ancestor(earlier, tip);
+            }
+            if !self.reader.shallow.contains(&id) {
+                let parents = self.reader.commit(&id, &mut buffer)?.parents;
+                left.extend(parents.into_iter().filter(|parent| seen.insert(*parent)));
+            }
+        }
+        Ok(false)
     }
 
     fn tree_of(&self, commit: Option<ObjectId>) -> Result<ObjectId, GitError> {
@@ -307,12 +357,18 @@ impl Composing<'_> {
         self.objects.add(Kind::Commit, bytes)
     }
 
-    fn merge(&mut self, ours: ObjectId, theirs: ObjectId) -> Result<Merged, GitError> {
+    fn merge(
+        &mut self,
+        ours: ObjectId,
+        theirs: ObjectId,
+        proposal: &Proposal<'_>,
+    ) -> Result<Merged, GitError> {
         Merge {
             hosted: self.hosted,
             objects: &mut self.objects,
             ours,
             theirs,
+            shown: proposal.shown,
         }
         .run()
     }

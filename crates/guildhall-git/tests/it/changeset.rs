@@ -60,6 +60,7 @@ fn proposal<'a>(base: Option<&'a str>, files: &'a [FileChange]) -> Proposal<'a> 
         author: signature("Ada", "ada@example.com"),
         committer: signature("Cleo", "cleo@example.com"),
         limits: ChangesetLimits::default(),
+        shown: 128 * 1024,
     }
 }
 
@@ -96,8 +97,8 @@ impl World {
     }
 
     fn compose(&self, files: &[FileChange]) -> Result<Composed, GitError> {
-        let tip = self.hosted.repository().tip().unwrap();
-        self.hosted.compose(tip, &proposal(Some(&self.base), files))
+        let proposal = proposal(Some(&self.base), files);
+        self.hosted.compose(Some(&self.tip), &proposal)
     }
 
     fn commit(&self, files: &[FileChange]) -> NewCommit {
@@ -748,18 +749,18 @@ fn a_changeset_over_its_limits_is_refused_before_anything_is_written() {
     let many: Vec<FileChange> = (0..100_000).map(|n| write(&format!("f{n}"), "x")).collect();
     assert_eq!(
         world.refusal(&many),
-        "The changeset has 100000 files, more than the 2000 of one commit"
+        "The changeset has 100000 files, more than the 1000 of one commit"
     );
     assert_eq!(
         world.refusal(&[write("big", vec![b'x'; (8 << 20) + 1])]),
         "`big` has 8388609 bytes, more than the 8388608 of one file"
     );
-    let large: Vec<FileChange> = (0..5)
+    let large: Vec<FileChange> = (0..3)
         .map(|n| write(&format!("f{n}"), vec![b'x'; 8 << 20]))
         .collect();
     assert_eq!(
         world.refusal(&large),
-        "The changeset has 41943040 bytes, more than the 33554432 of one commit"
+        "The changeset has 25165824 bytes, more than the 16777216 of one commit"
     );
 }
 
@@ -804,7 +805,7 @@ fn a_base_that_is_not_on_the_branch_and_a_change_of_nothing_are_refused() {
     let tried = |base: Option<&str>| {
         world
             .hosted
-            .compose(tip, &proposal(base, &files))
+            .compose(Some(&world.tip), &proposal(base, &files))
             .unwrap_err()
             .to_string()
     };
@@ -840,7 +841,7 @@ fn the_first_commit_of_an_empty_repository_has_no_parent() {
     hosted.move_default_branch(None, id).unwrap();
     let files = [write("src/lib.rs", "")];
     let next = hosted
-        .compose(Some(id), &proposal(Some(&commit.id), &files))
+        .compose(Some(&commit.id), &proposal(Some(&commit.id), &files))
         .unwrap();
     let Composed::Commit(next) = next else {
         panic!()
@@ -880,7 +881,7 @@ fn names_and_messages_forge_neither_headers_nor_trailers() {
         ..proposal(Some(&world.base), &files)
     };
     let tip = world.hosted.repository().tip().unwrap();
-    let Composed::Commit(commit) = world.hosted.compose(tip, &hostile).unwrap() else {
+    let Composed::Commit(commit) = world.hosted.compose(Some(&world.tip), &hostile).unwrap() else {
         panic!()
     };
     let shown = |format: &str| {
@@ -925,7 +926,7 @@ fn composing_again_writes_the_same_and_many_files_become_one_pack() {
     let packs =
         |stored: &BTreeSet<String>| stored.iter().filter(|path| path.contains(".pack")).count();
     let before = packs(&stored);
-    let many: Vec<FileChange> = (0..2_000)
+    let many: Vec<FileChange> = (0..1_000)
         .map(|n| {
             write(
                 &format!("d{}/f{n}", n % 50),
@@ -936,7 +937,7 @@ fn composing_again_writes_the_same_and_many_files_become_one_pack() {
     let commit = world.commit(&many);
     assert_eq!(packs(&world.stored()), before + 1);
     let listed = git(world.repo(), ["ls-tree", "-r", "--name-only", &commit.id]);
-    assert_eq!(lines_of(&listed).len(), 2_001);
+    assert_eq!(lines_of(&listed).len(), 1_001);
     world.fsck();
 }
 
@@ -975,6 +976,10 @@ fn another_commit_is_brought_in_with_what_collides_settled_by_the_files() {
     world.hosted.keep_merge("ask-0123456789").unwrap();
     let kept = world.hosted.kept_merge("ask-0123456789").unwrap();
     assert_eq!(kept.as_ref(), Some(&other));
+    let all = world.hosted.kept_merges().unwrap();
+    assert_eq!(all, [("ask-0123456789".to_owned(), other.clone())]);
+    let collide = world.hosted.conflicts_with(&other).unwrap().unwrap();
+    assert_eq!(collide.paths().collect::<Vec<_>>(), ["a"]);
     assert_eq!(world.hosted.kept_merge("ask-9876543210").unwrap(), None);
     assert!(world.hosted.kept_merge("../heads/main").is_err());
     let compose = |files: &[FileChange]| {
@@ -982,7 +987,7 @@ fn another_commit_is_brought_in_with_what_collides_settled_by_the_files() {
             merges: Some(&other),
             ..proposal(Some(&world.tip), files)
         };
-        world.hosted.compose(tip, &merging).unwrap()
+        world.hosted.compose(Some(&world.tip), &merging).unwrap()
     };
     let Composed::Conflict(conflicts) = compose(&[write("c", "c\n")]) else {
         panic!()

@@ -7,7 +7,7 @@ use guildhall_tools::{CallContext, Tool, ToolError, json_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Repositories, fitting, given, in_repo, reads, refusal};
+use super::{Repositories, fitting, given, in_repo, reads};
 
 /// The most commits of one answer, whatever the call says.
 const MOST: usize = 10_000;
@@ -76,7 +76,6 @@ fn request(arguments: Arguments, budget: usize) -> Result<LogRequest, ToolError>
         given(text)
             .map(|text| parse_moment(&text, edge))
             .transpose()
-            .map_err(|error| refusal(&error))
     };
     let limit = arguments
         .limit

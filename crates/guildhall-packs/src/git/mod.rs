@@ -19,8 +19,6 @@ use guildhall_git::{GitError, Repository};
 use guildhall_tools::{CallContext, Pack, Scope, ToolBuilder, ToolError, json_len};
 use serde::Serialize;
 
-use crate::git_refusal::of as refusal;
-
 /// The pack over `repositories`, the page's tools first.
 pub fn pack(repositories: &Arc<dyn Repositories>) -> Pack {
     let repositories = || Arc::clone(repositories);
@@ -55,9 +53,7 @@ where
     F: FnOnce(&Repository) -> Result<T, GitError> + Send + 'static,
 {
     let (repositories, repo) = (Arc::clone(repositories), context.repo()?.clone());
-    let read = tokio::task::spawn_blocking(move || {
-        work(&*repositories.open(&repo)?).map_err(|error| refusal(&error))
-    });
+    let read = tokio::task::spawn_blocking(move || Ok(work(&*repositories.open(&repo)?)?));
     read.await.map_err(ToolError::internal)?
 }
 

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use super::{Holding, Queue, Touched, given, writes};
 use crate::act::act;
 use crate::changes::{FileArgument, for_git};
-use crate::git_refusal;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -100,15 +99,13 @@ async fn checked(
     let (repositories, repo) = (Arc::clone(&queue.repositories), context.repo()?.clone());
     let check = move || {
         let repository = repositories.open(&repo)?;
-        let refusal = |error| git_refusal::of(&error);
-        if base.is_none() && repository.tip().map_err(refusal)?.is_some() {
+        if base.is_none() && repository.tip()?.is_some() {
             return Err(ToolError::required("changeset.base_commit"));
         }
         let changes: Vec<_> = files.iter().map(for_git).collect();
-        let base = repository
-            .check_changeset(base.as_deref(), &changes, &ChangesetLimits::default())
-            .map_err(refusal)?;
-        Ok((base, files))
+        let base =
+            repository.check_changeset(base.as_deref(), &changes, &ChangesetLimits::default())?;
+        Ok::<_, ToolError>((base, files))
     };
     let (base_commit, files) = tokio::task::spawn_blocking(check)
         .await

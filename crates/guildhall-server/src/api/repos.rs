@@ -37,6 +37,15 @@ pub(crate) struct Wanted {
     public: bool,
 }
 
+/// How a repository is brought to its origin.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sync {
+    /// Whether somebody is asked to merge the two where both moved
+    #[serde(default)]
+    merge: bool,
+}
+
 /// Repositories that the caller may see.
 #[derive(JsonSchema, Serialize)]
 pub(crate) struct RepoList {
@@ -82,9 +91,12 @@ pub(crate) async fn sync(
     State(app): State<Arc<App>>,
     InPath((owner, repo)): InRepo,
     Extension(caller): Extension<Caller>,
+    body: Body,
 ) -> Answer<RepoView> {
     let (by, name) = change(&app, caller, &owner, &repo).await?;
-    Ok(Given(app.repos()?.sync(by, name).await?))
+    let bytes = gate::read_body(&app, body).await?;
+    let synced = app.repos()?.sync(by, name, wants_merge(&bytes)?);
+    Ok(Given(synced.await?))
 }
 
 pub(crate) async fn push(
@@ -182,6 +194,17 @@ async fn change(
     let repo = find(app, &caller, owner, repo).await?;
     let name = repo.name;
     Ok((by, name))
+}
+
+/// What a sync does when both moved; nothing, without a body.
+fn wants_merge(bytes: &[u8]) -> Result<bool, ToolError> {
+    if bytes.is_empty() {
+        return Ok(false);
+    }
+    let sync: Sync = serde_json::from_slice(bytes).map_err(|error| {
+        ToolError::bad_arguments(format!("The body must be {{ \"merge\"?: true }}: {error}"))
+    })?;
+    Ok(sync.merge)
 }
 
 fn wanted(bytes: &[u8]) -> Result<NewRepo, ToolError> {

@@ -344,6 +344,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos/{owner}/{repo}/sync",
         "Fetches the origin and moves the default branch forward; the operator's alone",
     )
+    .takes::<repos::Sync>()
     .result::<host::RepoView>()
     .refuses(OF_REPOS)
     .served(|_| post(repos::sync)),

@@ -3,7 +3,7 @@
 use guildhall_core::RepoName;
 use serde_json::{Map, Value, json};
 
-use super::claim::{get, holds, lost, record};
+use super::claim::{check_holder, get, lost, record};
 use super::post::{self, Draft, Waits};
 use super::read::{Seen, later, look, now};
 use super::{
@@ -28,8 +28,11 @@ pub(super) async fn answer(tx: &mut Tx, act: &Act, given: &Answering) -> Result<
     if let Some(answered) = landed_before(tx, act, given).await? {
         return Ok(answered);
     }
-    let seen = holds(tx, act, &given.held).await?;
-    scope::check(tx, &act.by, &given.held.ask.repo, &seen).await?;
+    let held = &given.held;
+    let seen = look(tx, &held.ask, act.at).await?;
+    // Whom it is not for is told so, whoever holds it.
+    scope::check(tx, &act.by, &held.ask.repo, &seen).await?;
+    check_holder(&seen.ask, act, held.fence)?;
     seen.ask.kind.allows(given.verdict)?;
     let note = note(given)?;
     fits(&seen.ask, given, note)?;

@@ -28,7 +28,7 @@ enum Action {
     Show(Named),
     /// Fetch the origin and move the default branch forward
     #[command(after_help = "If both moved, nothing is changed, and the exit code is 1.")]
-    Sync(Named),
+    Sync(Sync),
     /// Send the default branch to the origin, forward only, with your own git credentials
     Push(Named),
     /// Stop hosting a repository and delete it here; its origin stays
@@ -51,6 +51,15 @@ struct Named {
     /// The repository
     #[arg(value_name = "OWNER/NAME")]
     name: RepoName,
+}
+
+#[derive(clap::Args)]
+struct Sync {
+    #[command(flatten)]
+    named: Named,
+    /// If both moved, ask for a merge: a resolve_conflict in the lane _repo
+    #[arg(long)]
+    merge: bool,
 }
 
 #[derive(clap::Args)]
@@ -83,19 +92,20 @@ pub(super) async fn run(args: &Args) -> CommandResult {
         Action::Add(args) => add(args).await,
         Action::List(args) => list(args).await,
         Action::Show(args) => {
-            let (server, repo) = ask(args, Method::GET, "").await?;
+            let (server, repo) = ask(args, Method::GET, "", None).await?;
             tell(&args.common, &repo, || described(&server, &repo))
         }
         Action::Sync(args) => {
-            let (_, repo) = ask(args, Method::POST, "/sync").await?;
-            tell(&args.common, &repo, || synced(&repo))
+            let wanted = json!({ "merge": args.merge });
+            let (_, repo) = ask(&args.named, Method::POST, "/sync", Some(&wanted)).await?;
+            tell(&args.named.common, &repo, || synced(&repo))
         }
         Action::Push(args) => {
-            let (_, repo) = ask(args, Method::POST, "/push").await?;
+            let (_, repo) = ask(args, Method::POST, "/push", None).await?;
             tell(&args.common, &repo, || pushed(&repo))
         }
         Action::Remove(args) => {
-            let (_, removed) = ask(args, Method::DELETE, "").await?;
+            let (_, removed) = ask(args, Method::DELETE, "", None).await?;
             tell(&args.common, &removed, || {
                 format!("{} is not hosted any more", args.name)
             })
@@ -141,11 +151,12 @@ async fn ask(
     args: &Named,
     method: Method,
     action: &str,
+    body: Option<&Value>,
 ) -> Result<(Server, Value), crate::output::CommandError> {
     let server = Server::find(&args.common.target).await?;
     // A repository's name reads the same in a URL.
     let path = format!("/api/repos/{}{action}", args.name);
-    let answer = server.work(method, &path, None).await?;
+    let answer = server.work(method, &path, body).await?;
     Ok((server, answer))
 }
 
@@ -201,6 +212,13 @@ fn described(server: &Server, repo: &Value) -> String {
 
 fn synced(repo: &Value) -> String {
     let (name, ahead) = (text(repo, "repo"), count(repo, "ahead"));
+    if let Some(posted) = repo["posted"].as_str() {
+        return format!(
+            "{name}: {} is {ahead} ahead and {} behind its origin; {posted} in the lane _repo asks for a merge",
+            text(repo, "default_branch"),
+            count(repo, "behind")
+        );
+    }
     let at = format!(
         "{name}: {} is at {}",
         text(repo, "default_branch"),

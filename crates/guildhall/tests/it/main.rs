@@ -3,6 +3,7 @@
 mod asks;
 mod attacks;
 mod cli;
+mod flow;
 mod gate;
 mod hosted;
 mod interop;
