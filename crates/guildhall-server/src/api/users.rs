@@ -52,7 +52,7 @@ pub(crate) struct SignInCode {
 #[derive(JsonSchema, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Added {
-    Token(TokenView),
+    Token(Box<TokenView>),
     Code(SignInCode),
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn add(
     }
     if wanted.print_token {
         let Given(token) = issued(&app, &caller, user, limits).await?;
-        return Ok(Given(Added::Token(token)));
+        return Ok(Given(Added::Token(Box::new(token))));
     }
     let Given(code) = handed_out(&app, &caller, user).await?;
     Ok(Given(Added::Code(code)))

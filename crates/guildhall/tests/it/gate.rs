@@ -194,8 +194,11 @@ fn a_bad_token_opens_no_route() {
 /// What another person, the owner's token for another repository, and the owner's agent are answered.
 fn answers(route: &Route) -> [u16; 3] {
     match (route.method, route.path) {
-        ("GET", "/metrics" | "/api/status" | "/api/openapi.json" | "/api/tools")
-        | ("GET", "/api/whoami" | "/api/repos" | "/api/team/sessions")
+        (
+            "GET",
+            "/metrics" | "/api/status" | "/api/openapi.json" | "/api/tools" | "/api/whoami"
+            | "/api/repos" | "/api/team/sessions",
+        )
         | ("POST", "/mcp" | "/mcp/{packs}") => [200, 200, 200],
         ("GET" | "DELETE", "/mcp" | "/mcp/{packs}") => [405, 405, 405],
         // One's own sessions; another's is not there.
@@ -210,19 +213,33 @@ fn answers(route: &Route) -> [u16; 3] {
         }
         // The agent that was just revoked.
         ("POST", "/api/agents/{name}/tokens") => [409, 403, 403],
-        ("POST", "/api/agents")
-        | ("DELETE", "/api/tokens/{id}" | "/api/users/{username}")
-        | ("GET" | "POST", "/api/users")
-        | ("GET", "/api/doctor")
-        | ("POST", "/api/users/{username}/codes" | "/api/repos")
-        | ("DELETE", "/api/repos/{owner}/{repo}")
-        | ("POST", "/api/repos/{owner}/{repo}/sync" | "/api/repos/{owner}/{repo}/push")
-        | ("POST", "/{owner}/{repo}/git-receive-pack") => [403, 403, 403],
-        ("GET", "/api/repos/{owner}/{repo}" | "/api/repos/{owner}/{repo}/tools")
-        | ("POST", "/api/tools/{tool}" | "/api/repos/{owner}/{repo}/tools/{tool}")
-        | ("POST", "/api/repos/{owner}/{repo}/mcp")
-        | ("GET", "/{owner}/{repo}/info/refs")
-        | ("POST", "/{owner}/{repo}/git-upload-pack") => [404, 404, 200],
+        ("GET", "/api/users" | "/api/doctor")
+        | (
+            "POST",
+            "/api/agents"
+            | "/api/users"
+            | "/api/users/{username}/codes"
+            | "/api/repos"
+            | "/api/repos/{owner}/{repo}/sync"
+            | "/api/repos/{owner}/{repo}/push"
+            | "/{owner}/{repo}/git-receive-pack",
+        )
+        | ("DELETE", "/api/tokens/{id}" | "/api/users/{username}" | "/api/repos/{owner}/{repo}") => {
+            [403, 403, 403]
+        }
+        (
+            "GET",
+            "/api/repos/{owner}/{repo}"
+            | "/api/repos/{owner}/{repo}/tools"
+            | "/{owner}/{repo}/info/refs",
+        )
+        | (
+            "POST",
+            "/api/tools/{tool}"
+            | "/api/repos/{owner}/{repo}/tools/{tool}"
+            | "/api/repos/{owner}/{repo}/mcp"
+            | "/{owner}/{repo}/git-upload-pack",
+        ) => [404, 404, 200],
         ("GET" | "DELETE", "/api/repos/{owner}/{repo}/mcp") => [404, 404, 405],
         _ => panic!("nothing is said here of {route:?}"),
     }

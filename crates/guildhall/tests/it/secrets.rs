@@ -1,5 +1,7 @@
 //! Tokens stand in their files and nowhere else.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -348,7 +350,7 @@ fn a_canary_is_found_nowhere_but_in_the_answer_that_gives_it() {
             |(place, text): &&(String, String)| place.ends_with(name) && !text.is_empty();
         assert!(watch.seen.iter().any(|seen| looked_at(&seen)), "{name}");
     }
-    let noted = std::fs::read_to_string(notes).unwrap();
-    assert!(noted.contains("upload-pack"), "{noted}");
+    let calls = std::fs::read_to_string(notes).unwrap();
+    assert!(calls.contains("upload-pack"), "{calls}");
     watch.check();
 }
