@@ -13,7 +13,7 @@
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use guildhall_git::{DiffRequest, LogPosition, LogRequest, Order, Repository};
@@ -29,7 +29,14 @@ const DIFFS: usize = 300;
 const PAGES: usize = 60;
 const PAGE: usize = 100;
 
+/// What this program is told to do as its own child: to read one repository's whole log and say how much memory it took.
+const LOG_OF: &str = "--log-of";
+
 fn main() {
+    let mut args = std::env::args().skip_while(|arg| arg != LOG_OF).skip(1);
+    if let Some(dir) = args.next() {
+        return log_of(Path::new(&dir));
+    }
     let named: Vec<usize> = std::env::args()
         .filter_map(|arg| arg.parse().ok())
         .collect();
@@ -49,6 +56,7 @@ fn main() {
         diffs(dir.path());
         pages(dir.path());
         full_log(dir.path());
+        memory_of_a_full_log(dir.path());
         println!(
             "  peak memory of this process while reading: {} MiB",
             peak_memory()
@@ -170,6 +178,55 @@ fn full_log(dir: &Path) {
     }
     report("full log, first time", &mut first, &mut theirs);
     report("full log, order known", &mut again, &mut theirs);
+}
+
+/// How much memory a process takes that reads the whole log, as a server answers it: in pages, each written out and let
+/// go. Beside it stands what the history itself takes on the disk and as text.
+fn memory_of_a_full_log(dir: &Path) {
+    let program = std::env::current_exe().unwrap();
+    let child = Command::new(program).arg(LOG_OF).arg(dir).output().unwrap();
+    assert!(child.status.success(), "{child:?}");
+    println!(
+        "  memory of a full log: {}; the history is {} MiB of packs",
+        String::from_utf8_lossy(&child.stdout).trim(),
+        packs(dir) >> 20
+    );
+}
+
+/// The bytes of a repository's packs.
+fn packs(dir: &Path) -> u64 {
+    let packs = std::fs::read_dir(dir.join("objects/pack")).unwrap();
+    packs
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum()
+}
+
+/// Reads the whole log in pages of as many commits as plain HTTP gives, and prints what that took.
+fn log_of(dir: &Path) {
+    const LARGEST_PAGE: usize = 10_000;
+    let repository = Repository::open(dir).unwrap();
+    let (mut commits, mut bytes, mut position) = (0, 0, None);
+    let before = peak_memory();
+    loop {
+        let request = LogRequest {
+            limit: LARGEST_PAGE,
+            max_bytes: usize::MAX,
+            position,
+            ..LogRequest::default()
+        };
+        let page = repository.log(&request).unwrap();
+        commits += page.commits.len();
+        bytes += serde_json::to_vec(&page).unwrap().len();
+        position = page.next;
+        if position.is_none() {
+            break;
+        }
+    }
+    println!(
+        "{} MiB at most, {before} MiB of them before it began, for {commits} commits of {} MiB of text",
+        peak_memory(),
+        bytes >> 20
+    );
 }
 
 fn time<T>(work: impl FnOnce() -> T) -> Duration {
