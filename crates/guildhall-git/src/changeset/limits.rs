@@ -16,12 +16,12 @@ pub struct ChangesetLimits {
 }
 
 impl Default for ChangesetLimits {
-    /// 1,000 files of at most 8 MiB, 16 MiB together.
+    /// 2,000 files of at most 8 MiB, 32 MiB together.
     fn default() -> Self {
         Self {
-            files: 1_000,
+            files: 2_000,
             file_bytes: 8 << 20,
-            bytes: 16 << 20,
+            bytes: 32 << 20,
         }
     }
 }

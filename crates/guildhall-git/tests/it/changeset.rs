@@ -749,18 +749,18 @@ fn a_changeset_over_its_limits_is_refused_before_anything_is_written() {
     let many: Vec<FileChange> = (0..100_000).map(|n| write(&format!("f{n}"), "x")).collect();
     assert_eq!(
         world.refusal(&many),
-        "The changeset has 100000 files, more than the 1000 of one commit"
+        "The changeset has 100000 files, more than the 2000 of one commit"
     );
     assert_eq!(
         world.refusal(&[write("big", vec![b'x'; (8 << 20) + 1])]),
         "`big` has 8388609 bytes, more than the 8388608 of one file"
     );
-    let large: Vec<FileChange> = (0..3)
+    let large: Vec<FileChange> = (0..5)
         .map(|n| write(&format!("f{n}"), vec![b'x'; 8 << 20]))
         .collect();
     assert_eq!(
         world.refusal(&large),
-        "The changeset has 25165824 bytes, more than the 16777216 of one commit"
+        "The changeset has 41943040 bytes, more than the 33554432 of one commit"
     );
 }
 
@@ -800,7 +800,6 @@ fn a_base_that_is_not_on_the_branch_and_a_change_of_nothing_are_refused() {
         ["commit-tree", "-m", "aside", "main^{tree}"],
     ))
     .remove(0);
-    let tip = world.hosted.repository().tip().unwrap();
     let files = [write("a", "new")];
     let tried = |base: Option<&str>| {
         world
@@ -880,7 +879,6 @@ fn names_and_messages_forge_neither_headers_nor_trailers() {
         ),
         ..proposal(Some(&world.base), &files)
     };
-    let tip = world.hosted.repository().tip().unwrap();
     let Composed::Commit(commit) = world.hosted.compose(Some(&world.tip), &hostile).unwrap() else {
         panic!()
     };

@@ -11,6 +11,8 @@ use guildhall_testing::hermetic;
 use guildhall_tools::{Answer, Caller, Door, RepoAccess, RepoResolver, WantedRepo};
 use serde_json::{Value, json};
 
+use guildhall_store as store;
+
 use super::*;
 use crate::under_test::UnderTest;
 
@@ -35,12 +37,53 @@ fn by(name: &str) -> Act {
     Act::new(who(name), SystemClock.now())
 }
 
-/// Gives everybody their turn at once, as nodes do that do not see each other's locks.
-struct NoTurns(Arc<Hosted>);
+/// One turn at a time.
+struct InTurn(Arc<Hosted>, Arc<tokio::sync::Mutex<()>>);
 
-impl Turns for NoTurns {
+impl Turns for InTurn {
     fn turn<'a>(&'a self, _: &'a RepoName) -> BoxFuture<'a, Result<Turn, ToolError>> {
-        Box::pin(async { Ok(Turn::new(Arc::clone(&self.0), ())) })
+        Box::pin(async {
+            let mine = Arc::clone(&self.1).lock_owned().await;
+            Ok(Turn::new(Arc::clone(&self.0), mine))
+        })
+    }
+}
+
+/// The store, which once says where the branch was before another node landed something.
+struct Late(Store, std::sync::Mutex<Option<Repo>>);
+
+impl Repos for Late {
+    fn repo(&self, name: RepoName) -> store::Answer<'_, Option<Repo>> {
+        match self.1.lock().unwrap().take() {
+            Some(before) => Box::pin(async { Ok(Some(before)) }),
+            None => self.0.repo(name),
+        }
+    }
+
+    fn repos(&self) -> store::Answer<'_, Vec<Repo>> {
+        self.0.repos()
+    }
+
+    fn add_repo(&self, act: Act, repo: NewRepo) -> store::Answer<'_, Repo> {
+        self.0.add_repo(act, repo)
+    }
+
+    fn move_head(
+        &self,
+        act: Act,
+        name: RepoName,
+        from: Option<String>,
+        to: String,
+    ) -> store::Answer<'_, Repo> {
+        self.0.move_head(act, name, from, to)
+    }
+
+    fn set_public(&self, act: Act, name: RepoName, public: bool) -> store::Answer<'_, Repo> {
+        self.0.set_public(act, name, public)
+    }
+
+    fn remove_repo(&self, act: Act, name: RepoName) -> store::Answer<'_, ()> {
+        self.0.remove_repo(act, name)
     }
 }
 
@@ -65,6 +108,7 @@ impl RepoResolver for Resolver {
 struct Bench {
     dir: tempfile::TempDir,
     store: Store,
+    late: Arc<Late>,
     tools: UnderTest,
 }
 
@@ -85,16 +129,18 @@ impl Bench {
         let hosted = Arc::new(hosting.create(&name(), &source).unwrap());
         let path = dir.path().join("store.db");
         let store = Store::open_sqlite(&path).await.unwrap();
+        let late = Arc::new(Late(store.clone(), std::sync::Mutex::default()));
         let code = Code {
             asks: Arc::new(store.clone()),
-            repos: Arc::new(store.clone()),
-            turns: Arc::new(NoTurns(hosted)),
+            repos: Arc::clone(&late) as _,
+            turns: Arc::new(InTurn(hosted, Arc::default())),
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
         };
         let resolver = Arc::new(Resolver(store.clone()));
         let bench = Self {
             dir,
+            late,
             tools: UnderTest::new(pack(&code), Some(resolver)),
             store,
         };
@@ -633,6 +679,24 @@ async fn a_branch_that_was_left_behind_is_brought_in_line_before_the_next_commit
     bench.head().await;
 }
 
+#[tokio::test]
+async fn a_commit_that_another_node_outran_is_made_anew_on_what_it_landed() {
+    let bench = Bench::new().await;
+    let base = bench.head().await;
+    let before = bench.row().await;
+    let direct = |path: &str| {
+        json!({
+            "files": [{ "path": path, "content": "new\n" }], "message": "Straight", "base_commit": base,
+        })
+    };
+    let first = bench.ok(OWNER, direct("a.txt")).await;
+    *bench.late.1.lock().unwrap() = Some(before);
+    let second = bench.ok(OWNER, direct("b.txt")).await;
+    assert_eq!(second["previous"], first["commit"]);
+    assert_eq!(bench.head().await, second["commit"]);
+    assert_eq!(bench.at("a.txt"), "new");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn commits_at_once_all_land_one_after_the_other() {
     let bench = Bench::new().await;
@@ -700,14 +764,14 @@ async fn paths_and_sizes_that_no_commit_may_have_are_refused() {
             (400, said.to_owned())
         );
     }
-    let many: Vec<Value> = (0..1001)
+    let many: Vec<Value> = (0..2001)
         .map(|n| json!({ "path": format!("f{n}"), "content": "" }))
         .collect();
     assert_eq!(
         bench.refused(OWNER, direct(json!(many))).await,
         (
             413,
-            "The changeset has 1001 files, more than the 1000 of one commit".to_owned()
+            "The changeset has 2001 files, more than the 2000 of one commit".to_owned()
         )
     );
     let bytes = json!([{ "path": "logo.png", "content": "AAH/", "encoding": "base64", "mode": "executable" }]);
