@@ -84,7 +84,7 @@ fn main() {
 
 async fn measure(database: &str, store: &Store, rungs: usize, raw: &mut Raw) {
     println!("\n{database}");
-    let mut words = Words::new();
+    let mut words = Words::new(rungs / 10);
     let start = Instant::now();
     people_and_repos(store).await;
     let each = rungs / REPOS;
@@ -98,7 +98,7 @@ async fn measure(database: &str, store: &Store, rungs: usize, raw: &mut Raw) {
     );
     raw.tidy_up().await;
 
-    rare_words(store, raw, &words, &counts).await;
+    rare_words(store, raw, rungs).await;
     for (who, user, only) in [
         ("all repos", OPERATOR, None),
         ("half of the repos", HALF, None),
@@ -135,17 +135,10 @@ async fn measure(database: &str, store: &Store, rungs: usize, raw: &mut Raw) {
 }
 
 /// Words that few rungs have: the store, which ranks, cuts snippets and looks at who may see what, beside the query alone.
-async fn rare_words(store: &Store, raw: &mut Raw, words: &Words, counts: &[u32]) {
-    let rare: Vec<&str> = (0..VOCABULARY)
-        .rev()
-        .filter(|&n| (1..=40).contains(&counts[n]))
-        .take(RARE)
-        .map(|n| words.all[n].as_str())
+async fn rare_words(store: &Store, raw: &mut Raw, rungs: usize) {
+    let rare: Vec<String> = (0..RARE)
+        .map(|n| rare_word(n * (rungs / 10) / RARE))
         .collect();
-    if rare.is_empty() {
-        println!("  no word is rare");
-        return;
-    }
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     // Each word once before it counts, on both sides.
     for round in 0..2 {
@@ -315,19 +308,27 @@ async fn load(store: &Store, repo: &RepoName, count: usize, words: &mut Words) {
     }
 }
 
+/// A word that about ten rungs have.
+fn rare_word(n: usize) -> String {
+    format!("rare{n}x")
+}
+
 /// A made-up language, some of whose words are used much more than others.
 struct Words {
     all: Vec<String>,
     /// How often each was used in a summary, the first use in each alone.
     counts: Vec<u32>,
+    /// How many rare words there are; each rung has one.
+    rare: usize,
     /// Sums of the weights.
     sums: Vec<f64>,
     random: u64,
 }
 
 impl Words {
-    fn new() -> Self {
+    fn new(rare: usize) -> Self {
         let mut words = Self {
+            rare,
             all: Vec::new(),
             counts: vec![0; VOCABULARY],
             sums: Vec::new(),
@@ -366,7 +367,8 @@ impl Words {
     }
 
     fn summary(&mut self) -> String {
-        let mut text = "The common every".to_owned();
+        let mut text = "The common every ".to_owned();
+        text.push_str(&rare_word(self.below(self.rare)));
         let mut used = Vec::with_capacity(WORDS);
         for n in 0..WORDS {
             let at =
