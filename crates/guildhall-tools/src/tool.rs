@@ -69,6 +69,10 @@ pub struct Tool {
 }
 
 /// A tool that still lacks its function.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one promise of the tool, made by one word of its builder"
+)]
 pub struct ToolBuilder {
     name: &'static str,
     title: &'static str,

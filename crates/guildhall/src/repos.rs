@@ -597,6 +597,8 @@ fn settle(hosted: &Hosted, kept: &store::Repo) -> Result<(), GitError> {
 
 /// What whoever merges the origin's branch is told.
 fn what_to_merge(standing: &Standing, conflicts: &[String]) -> String {
+    use std::fmt::Write as _;
+
     let head = standing.head.as_deref().unwrap_or_default();
     let theirs = standing.origin_head.as_deref().unwrap_or_default();
     let mut told = format!(
@@ -614,13 +616,13 @@ fn what_to_merge(standing: &Standing, conflicts: &[String]) -> String {
         told.push_str("In conflict: ");
         told.push_str(&listed.join(", "));
         if conflicts.len() > MOST_LISTED {
-            told.push_str(&format!(" and {} more", conflicts.len() - MOST_LISTED));
+            let _ = write!(told, " and {} more", conflicts.len() - MOST_LISTED);
         }
         told.push_str(
             ". Answer with a changeset that says of each of them what it shall be; everything else is merged when it lands.",
         );
     }
-    told.push_str(&format!(" Its base_commit is {head}."));
+    let _ = write!(told, " Its base_commit is {head}.");
     told
 }
 

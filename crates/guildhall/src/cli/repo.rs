@@ -57,7 +57,7 @@ struct Named {
 struct Sync {
     #[command(flatten)]
     named: Named,
-    /// If both moved, ask for a merge: a resolve_conflict in the lane _repo
+    /// If both moved, post an ask for a merge
     #[arg(long)]
     merge: bool,
 }

@@ -81,7 +81,7 @@ impl World {
         &found.unwrap_or_else(|| panic!("no token of {who}")).1
     }
 
-    fn call(&self, who: &str, tool: &str, arguments: Value) -> Answered {
+    fn call(&self, who: &str, tool: &str, arguments: impl Into<Value>) -> Answered {
         let path = format!("/api/repos/acme/site/tools/{tool}");
         let authorization = bearer(self.token(who));
         ask(
@@ -89,7 +89,7 @@ impl World {
             "POST",
             &path,
             Some(&authorization),
-            Some(arguments),
+            Some(arguments.into()),
         )
     }
 
@@ -112,7 +112,8 @@ impl World {
         stream
     }
 
-    fn ok(&self, who: &str, tool: &str, arguments: Value) -> Value {
+    fn ok(&self, who: &str, tool: &str, arguments: impl Into<Value>) -> Value {
+        let arguments = arguments.into();
         let answered = self.call(who, tool, arguments.clone());
         assert_eq!(
             answered.status, 200,
@@ -203,15 +204,7 @@ impl World {
     }
 
     fn changeset(&self, files: &[(&str, &str)]) -> Value {
-        self.changeset_on(&self.remote_head(), files)
-    }
-
-    fn changeset_on(&self, base: &str, files: &[(&str, &str)]) -> Value {
-        let files: Vec<Value> = files
-            .iter()
-            .map(|(path, content)| json!({ "path": path, "content": content }))
-            .collect();
-        json!({ "base_commit": base, "message": "Write it", "files": files })
+        changeset_on(&self.remote_head(), files)
     }
 
     /// Work by `author` on `changeset` that Mia granted, and that Pat's agent holds the submission of.
@@ -240,6 +233,14 @@ impl World {
         self.up = None;
         self.up = Some(self.bench.place.up(&[]));
     }
+}
+
+fn changeset_on(base: &str, files: &[(&str, &str)]) -> Value {
+    let files: Vec<Value> = files
+        .iter()
+        .map(|(path, content)| json!({ "path": path, "content": content }))
+        .collect();
+    json!({ "base_commit": base, "message": "Write it", "files": files })
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -412,12 +413,12 @@ fn a_denied_review_and_a_conflict_lead_back_to_work_and_then_to_the_branch() {
     assert!(text(&shown["ask"], "body").contains("Say why"), "{shown}");
     assert_eq!(world.remote_head(), base);
     // Two changes of one line; the second has to be resolved.
-    let mine = world.changeset_on(&base, &[("README", "mine\n")]);
+    let mine = changeset_on(&base, &[("README", "mine\n")]);
     let (_, ours) = world.granted(&lane, con_a, &mine);
     let (second, theirs) = world.granted(
         &lane,
         con_a,
-        &world.changeset_on(&base, &[("README", "theirs\n"), ("NEW", "n\n")]),
+        &changeset_on(&base, &[("README", "theirs\n"), ("NEW", "n\n")]),
     );
     world.ok(pat_a, "commit_changeset", json!({ "ask_id": ours }));
     let head = world.remote_head();
@@ -520,12 +521,8 @@ fn objects(world: &World) -> usize {
         .args([".", "-path", "./??/*", "-type", "f"])
         .current_dir(world.bench.hosted().join("objects"))
         .output();
-    listed
-        .expect("find runs")
-        .stdout
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count()
+    let listed = listed.expect("find runs").stdout;
+    String::from_utf8_lossy(&listed).lines().count()
 }
 
 #[test]
@@ -576,7 +573,7 @@ fn a_branch_and_an_origin_that_both_moved_are_merged_and_go_home() {
     // An origin that takes pushes has no checkout of the branch.
     bench.git(&origin, &["checkout", "-q", "--detach"]);
     let base = world.remote_head();
-    let direct = world.changeset_on(&base, &[("README", "ours\n"), ("OURS", "x\n")]);
+    let direct = changeset_on(&base, &[("README", "ours\n"), ("OURS", "x\n")]);
     world.ok("owner", "commit_changeset", direct);
     let head = world.remote_head();
     std::fs::write(origin.join("README"), "theirs\n").expect("a file");
