@@ -250,7 +250,8 @@ fn raw_send(connection: &rusqlite::Connection, from: &str, to: &str) {
     let entered: Option<String> = connection
         .prepare_cached(ENTER)
         .unwrap()
-        .query_row([SESSION, from], |row| row.get(6))
+        // SQLite numbers `$n` by first appearance.
+        .query_row([from, SESSION], |row| row.get(6))
         .unwrap();
     assert!(entered.is_some());
     let number: i64 = connection
@@ -277,7 +278,8 @@ fn raw_send(connection: &rusqlite::Connection, from: &str, to: &str) {
 /// Sends for some turns through the store, and by the statements alone over as many connections.
 async fn postgres(url: &str, senders: usize) -> (f64, f64) {
     let connections = senders.min(CONNECTIONS);
-    let pool = u32::try_from(connections + 1).unwrap();
+    // As many as a server has, however few send: one of them sends the hints to other nodes.
+    let pool = u32::try_from(CONNECTIONS + 1).unwrap();
     let store = Store::open_postgres(url, pool).await.unwrap();
     make_team(&store, senders).await;
     let mut best = (0.0_f64, 0.0_f64);
