@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use guildhall_testing::hermetic;
 use serde_json::Value;
 
 use crate::support::{Place, Ran, eventually};
@@ -89,12 +90,9 @@ impl Team {
     }
 
     fn git_in(&self, dir: &Path, arguments: &[&str]) -> String {
-        let mut command = Command::new("git");
-        command
-            .env("HOME", self.place.home())
-            .current_dir(dir)
-            .args(arguments);
-        let done = command.output().expect("git runs");
+        let mut command = hermetic("git", self.place.home());
+        let done = command.current_dir(dir).args(arguments).output();
+        let done = done.expect("git runs");
         assert!(
             done.status.success(),
             "{arguments:?} {}",
