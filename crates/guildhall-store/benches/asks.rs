@@ -11,26 +11,20 @@
     reason = "a bench prints its figures and has nobody to report a failure to"
 )]
 
+mod beside;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use beside::{CONNECTIONS, TURN, TURNS, rate, raw_sqlite};
 use guildhall_cluster::PgCluster;
 use guildhall_core::{Clock as _, Principal, RepoName, SystemClock};
 use guildhall_store::{Act, AskRef, Asks as _, NewRepo, Principals as _, Repos as _, Store};
 use jiff::SignedDuration;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-/// Both sides take turns, so that what else the machine does meets both; the best turn of each counts.
-const TURNS: usize = 5;
-
-/// How long a turn lasts.
-const TURN: Duration = Duration::from_secs(1);
-
 /// Claimers at once.
 const CLAIMERS: usize = 64;
-
-/// A server of ours would have as many connections.
-const CONNECTIONS: usize = 16;
 
 /// Looks at what is claimable.
 const LOOKS: usize = 200;
@@ -174,12 +168,7 @@ async fn through_the_store(store: &Store, size: usize) -> f64 {
     for task in tasks {
         done += task.await.unwrap();
     }
-    rate(done, start)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts here are small")]
-fn rate(done: usize, since: Instant) -> f64 {
-    done as f64 / since.elapsed().as_secs_f64()
+    rate(done as u64, start)
 }
 
 // The statements of a claim, as the store has them.
@@ -270,13 +259,8 @@ struct RawSqlite {
 impl RawSqlite {
     /// A connection set as the store's is.
     fn open(path: &Path) -> Self {
-        let connection = rusqlite::Connection::open(path).unwrap();
-        connection
-            .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
-            .unwrap();
-        connection.set_prepared_statement_cache_capacity(64);
         Self {
-            connection,
+            connection: raw_sqlite(path),
             statements: [LOOK, STANDING, TAKE, HEAD, NEW_HEAD, EVENT].map(numbered),
         }
     }
@@ -293,7 +277,7 @@ impl RawSqlite {
             }
             self.connection.execute_batch("COMMIT").unwrap();
         }
-        rate(done, start)
+        rate(done as u64, start)
     }
 
     fn claim(&self, ask: &str) {
@@ -404,7 +388,7 @@ async fn raw_postgres(url: &str, size: usize) -> f64 {
     for task in tasks {
         done += task.await.unwrap();
     }
-    rate(done, start)
+    rate(done as u64, start)
 }
 
 async fn raw_claim(connection: &mut PgConnection, statements: [&'static str; 4], ask: &str) {

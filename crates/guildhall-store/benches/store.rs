@@ -11,26 +11,19 @@
     reason = "a bench prints its figures and has nobody to report a failure to"
 )]
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+mod beside;
 
+use std::time::Instant;
+
+use beside::{CONNECTIONS, TURN, TURNS, rate, raw_sqlite};
 use guildhall_cluster::PgCluster;
 use guildhall_core::RepoName;
 use guildhall_store::{Act, NewRepo, Principals as _, Repos as _, Store};
 use jiff::Timestamp;
 use sqlx::Connection as _;
 
-/// Both sides take turns, so that what else the machine does meets both; the best turn of each counts.
-const TURNS: usize = 5;
-
-/// How long a turn lasts.
-const TURN: Duration = Duration::from_secs(1);
-
 /// Writers at once: a single agent, a team, a busy server.
 const WRITERS: [usize; 3] = [1, 16, 64];
-
-/// A server of ours would have as many connections.
-const CONNECTIONS: usize = 16;
 
 const OPERATOR: &str = "owner@example.com";
 
@@ -139,11 +132,6 @@ async fn through_the_store(store: &Store, writers: usize, turn: usize) -> f64 {
     rate(done, start)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts here are small")]
-fn rate(done: u64, since: Instant) -> f64 {
-    done as f64 / since.elapsed().as_secs_f64()
-}
-
 /// The same statement: SQLite numbers `$n` by first appearance, and the raw loop binds by number.
 const SQLITE_MOVE: &str =
     "UPDATE repos SET head = ?3 WHERE name = ?1 AND head IS NOT DISTINCT FROM ?2";
@@ -157,16 +145,6 @@ const EVENT: &str = "INSERT INTO events
         (stream, seq, at, actor, kind, repo, lane, ask, session, run, data, hash)
     VALUES ($1, $2, 0, 'owner@example.com', 'repo.head_moved', $3, NULL, NULL, NULL, NULL, $4, $5)";
 const DATA: &str = r#"{"from":"1000","to":"1001"}"#;
-
-/// A connection set as the store's is.
-fn raw_sqlite(path: &Path) -> rusqlite::Connection {
-    let connection = rusqlite::Connection::open(path).unwrap();
-    connection
-        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
-        .unwrap();
-    connection.set_prepared_statement_cache_capacity(64);
-    connection
-}
 
 /// Writes a second by the statements alone, `group` in a commit.
 fn raw_sqlite_turn(connection: &rusqlite::Connection, group: usize, turn: usize) -> f64 {

@@ -10,10 +10,12 @@
     reason = "a bench prints its figures and has nobody to report a failure to"
 )]
 
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+mod beside;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use beside::{CONNECTIONS, TURN, TURNS, rate, raw_sqlite};
 use guildhall_cluster::PgCluster;
 use guildhall_core::team::{RoleName, SessionId};
 use guildhall_store::team::{Claim, NewMessage, NewSession, Who};
@@ -21,17 +23,8 @@ use guildhall_store::{Act, Principals as _, Store, Team as _};
 use jiff::Timestamp;
 use sqlx::Connection as _;
 
-/// Both sides take turns, so that what else the machine does meets both; the best turn of each counts.
-const TURNS: usize = 5;
-
-/// How long a turn lasts.
-const TURN: Duration = Duration::from_secs(1);
-
 /// Senders at once: one agent, and a full team.
 const SENDERS: [usize; 2] = [1, 50];
-
-/// A server of ours has as many connections.
-const CONNECTIONS: usize = 16;
 
 const OPERATOR: &str = "owner@example.com";
 const SESSION: &str = "bench-1";
@@ -173,11 +166,6 @@ async fn through_the_store(store: &Store, senders: usize) -> f64 {
     rate(done, start)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts here are small")]
-fn rate(done: u64, since: Instant) -> f64 {
-    done as f64 / since.elapsed().as_secs_f64()
-}
-
 const ENTER: &str = "SELECT s.project, s.namespace, s.repo, s.owner, s.stopped_at,
         r.role, r.status, r.holder, r.held_by, r.paused_at, r.seen_at, w.at
     FROM team_sessions s
@@ -212,16 +200,6 @@ fn data(id: &str, from: &str, to: &str) -> String {
 
 fn stream(to: &str) -> String {
     format!("session:{SESSION}/{to}")
-}
-
-/// A connection set as the store's is.
-fn raw_sqlite(path: &Path) -> rusqlite::Connection {
-    let connection = rusqlite::Connection::open(path).unwrap();
-    connection
-        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
-        .unwrap();
-    connection.set_prepared_statement_cache_capacity(64);
-    connection
 }
 
 /// Sends for a turn by the statements alone, `group` in a commit.
