@@ -24,6 +24,8 @@ pub(crate) fn raw_sqlite(path: &Path) -> rusqlite::Connection {
     connection
         .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
         .unwrap();
+    let planned_once = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
+    connection.set_db_config(planned_once, true).unwrap();
     connection.set_prepared_statement_cache_capacity(64);
     connection
 }
