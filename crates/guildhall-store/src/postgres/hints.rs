@@ -1,5 +1,5 @@
-//! Telling other nodes that a stream changed. Sent after the commit (inside it a NOTIFY halves the writes) and gathered, so
-//! that a busy node sends few; what is lost costs a waiter at most a second.
+//! Telling other nodes that a stream changed. Sent after the commit (inside it a NOTIFY halves the writes): at once by a
+//! node that was quiet, gathered by a busy one, so that it sends few; what is lost costs a waiter at most a second.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::hints::{ANY, Hub};
 
 const CHANNEL: &str = "guildhall";
 
-/// How long streams are gathered into one notification.
+/// The least time between two notifications: what changes in between is gathered into the second.
 const GATHERS: Duration = Duration::from_millis(20);
 
 /// PostgreSQL's limit is 8,000 bytes.
@@ -54,8 +55,10 @@ impl Drop for Hints {
 }
 
 async fn notify(pool: PgPool, mut streams: mpsc::UnboundedReceiver<Vec<String>>) {
+    let mut next = Instant::now();
     while let Some(first) = streams.recv().await {
-        tokio::time::sleep(GATHERS).await;
+        tokio::time::sleep_until(next).await;
+        next = Instant::now() + GATHERS;
         let mut gathered: BTreeSet<String> = first.into_iter().collect();
         while let Ok(more) = streams.try_recv() {
             gathered.extend(more);
