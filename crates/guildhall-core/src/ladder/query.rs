@@ -1,6 +1,6 @@
 //! What a person types to find rungs. There is no syntax to get wrong: whatever is no word, phrase or prefix is ignored.
 
-use super::words::words;
+use super::words::{Word, words};
 
 /// The longest query, in characters.
 pub const LONGEST_QUERY: usize = 1000;
@@ -83,6 +83,19 @@ impl Query {
 }
 
 impl Term {
+    /// Whether it is in a text that has these words, in their order.
+    pub fn is_in(&self, text: &[Word<'_>]) -> bool {
+        let last = self.words.len() - 1;
+        text.windows(self.words.len()).any(|found| {
+            let beginning = self.words[..last].iter().zip(found);
+            found[last].text.starts_with(&self.words[last])
+                && (self.prefix || found[last].text == self.words[last])
+                && beginning
+                    .into_iter()
+                    .all(|(word, found)| found.text == **word)
+        })
+    }
+
     fn may_be_prefix(&self) -> bool {
         self.words
             .last()
@@ -173,6 +186,32 @@ mod tests {
         );
         assert_eq!(wide(r#""ladd""#), None);
         assert_eq!(wide("ab ladd*"), None);
+    }
+
+    #[test]
+    fn a_term_is_in_a_text_whose_words_follow_each_other_as_its_own() {
+        let text: Vec<_> = words("The ladder, write_rung and 日本").collect();
+        let is_in = |query: &str| Query::parse(query).unwrap().terms()[0].is_in(&text);
+        for there in [
+            "LADDER",
+            "write_rung",
+            "lad*",
+            "\"the ladder\"",
+            "write-run*",
+            "日本",
+        ] {
+            assert!(is_in(there), "{there}");
+        }
+        for not in [
+            "lad",
+            "rung_write",
+            "adder*",
+            "\"the write\"",
+            "and_日_本_x",
+            "本日",
+        ] {
+            assert!(!is_in(not), "{not}");
+        }
     }
 
     proptest! {

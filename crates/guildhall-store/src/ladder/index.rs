@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use guildhall_core::RepoName;
-use guildhall_core::ladder::{Query, RungKind, RungPath, Term, words};
+use guildhall_core::ladder::{RungKind, RungPath, Term, words};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::Result;
@@ -122,30 +122,22 @@ pub(super) async fn put(tx: &mut Tx, repo: &RepoName, entries: &[Entry<'_>]) -> 
 }
 
 /// What the index is asked for.
-#[derive(Clone, Debug)]
 pub(super) struct Wanted {
-    pub(super) query: Query,
+    pub(super) terms: Vec<Term>,
     pub(super) kind: Option<RungKind>,
     pub(super) under: Option<RungPath>,
 }
 
-/// What PostgreSQL is asked for: what its index looks up, and what is then looked at row by row.
-pub(super) struct TsQuery {
-    pub(super) indexed: String,
-    pub(super) looked_at: Option<String>,
-}
-
 impl Wanted {
-    fn marks(&self) -> Vec<String> {
-        let kind = self.kind.map(kind_mark);
-        let under = self.under.as_ref();
-        let under = under.map(|directory| under_mark(directory.as_str()));
-        kind.into_iter().chain(under).collect()
+    /// Takes out the terms that are only the beginning of a word. The index would give every rung that has such a word
+    /// before it looks at anything else.
+    pub(super) fn take_beginnings(&mut self) -> Vec<Term> {
+        self.terms.extract_if(.., |term| term.prefix).collect()
     }
 
     /// For `MATCH`, among the repos of `among` where it names some.
     pub(super) fn for_sqlite(&self, among: &[String]) -> String {
-        let mut parts: Vec<String> = self.query.terms().iter().map(fts5).collect();
+        let mut parts: Vec<String> = self.terms.iter().map(fts5).collect();
         parts.extend(self.marks().iter().map(|mark| format!("\"{mark}\"")));
         if !among.is_empty() {
             parts.push(format!("(\"{}\")", among.join("\" OR \"")));
@@ -153,24 +145,21 @@ impl Wanted {
         parts.join(" AND ")
     }
 
-    /// For `@@`, among the repos of `among` where it names some. The index gives all that begins with a text before it
-    /// looks at the repos; among a few repos it is cheaper to look at their rungs.
-    pub(super) fn for_postgres(&self, among: &[String]) -> TsQuery {
-        let (beginnings, whole): (Vec<&Term>, Vec<&Term>) = self
-            .query
-            .terms()
-            .iter()
-            .partition(|term| term.prefix && !among.is_empty());
-        let mut parts: Vec<String> = whole.into_iter().map(tsquery).collect();
+    /// For `@@`, among the repos of `among` where it names some.
+    pub(super) fn for_postgres(&self, among: &[String]) -> String {
+        let mut parts: Vec<String> = self.terms.iter().map(tsquery).collect();
         parts.extend(self.marks().iter().map(|mark| format!("'{mark}'")));
         if !among.is_empty() {
             parts.push(format!("('{}')", among.join("' | '")));
         }
-        let beginnings: Vec<String> = beginnings.into_iter().map(tsquery).collect();
-        TsQuery {
-            indexed: parts.join(" & "),
-            looked_at: (!beginnings.is_empty()).then(|| beginnings.join(" & ")),
-        }
+        parts.join(" & ")
+    }
+
+    fn marks(&self) -> Vec<String> {
+        let kind = self.kind.map(kind_mark);
+        let under = self.under.as_ref();
+        let under = under.map(|directory| under_mark(directory.as_str()));
+        kind.into_iter().chain(under).collect()
     }
 }
 

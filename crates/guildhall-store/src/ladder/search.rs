@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use guildhall_core::RepoName;
-use guildhall_core::ladder::{Query, snippet};
+use guildhall_core::ladder::{Query, Term, snippet, words};
 use serde::{Deserialize, Serialize};
 
 use super::index::{Wanted, repo_mark};
@@ -24,11 +24,15 @@ use crate::value::{Arg, Row, args};
 pub const MOST_RANKED: usize = 10_000;
 
 /// The most finds that the first statement takes.
-const FEW: usize = 1000;
+const FEW: usize = 200;
 
-/// Up to so many repos are named inside the index. FTS5 takes no more than this in one expression in good time; for
-/// PostgreSQL the few that a token is limited to are worth it, beyond them a filter beside the index is.
-const MARKED: (usize, usize) = (256, 16);
+/// Up to so many repos are named inside the index: FTS5 takes no more in one expression in good time.
+const MARKED: usize = 256;
+
+/// The repos that a token is limited to, and those most people see, are no more than this. Up to so many are named inside
+/// the index of PostgreSQL, which beyond them is quicker with a filter beside it; and words that begin with a text are
+/// looked for in their rungs.
+const FEW_REPOS: usize = 16;
 
 /// Finds are scored on a thread of their own from here on.
 const MANY: usize = 200;
@@ -50,6 +54,17 @@ struct Candidate {
     object: Option<String>,
     head: Option<String>,
     visible: bool,
+}
+
+impl Candidate {
+    /// Whether every one of these is in it.
+    fn has(&self, terms: &[Term]) -> bool {
+        if terms.is_empty() {
+            return true;
+        }
+        let words: Vec<_> = words(&self.summary).collect();
+        terms.iter().all(|term| term.is_in(&words))
+    }
 }
 
 /// The finds of a query.
@@ -102,13 +117,15 @@ async fn all(store: &Store, search: Search) -> Result<Finds> {
         .await
 }
 
-/// Whether the user `$2` may read the repo `p`. The same as a standing on it.
+/// Whether the user `$2` may read the repo `p`. The same as a standing on it. What is asked of the user alone is asked once,
+/// not for each row.
 macro_rules! may_read {
     () => {
-        "CASE WHEN p.public = 1 OR EXISTS (
-            SELECT 1 FROM principals u WHERE u.name = $2 AND u.disabled_at IS NULL AND (u.operator = 1
-                OR EXISTS (SELECT 1 FROM roles g
-                    WHERE g.repo = p.name AND g.lane = '' AND g.user_name = u.name)))
+        "CASE WHEN p.public = 1
+            OR (SELECT u.operator FROM principals u WHERE u.name = $2 AND u.disabled_at IS NULL) = 1
+            OR (EXISTS (SELECT 1 FROM principals u WHERE u.name = $2 AND u.disabled_at IS NULL)
+                AND EXISTS (SELECT 1 FROM roles g
+                    WHERE g.repo = p.name AND g.lane = '' AND g.user_name = $2))
          THEN 1 ELSE 0 END"
     };
 }
@@ -122,33 +139,48 @@ macro_rules! found {
 /// The finds of a query that has no more than [`FEW`] of them, in one statement; `None` where it has more.
 async fn few(tx: &mut Tx, search: &Search) -> Result<Option<Vec<Candidate>>> {
     let among = match &search.only {
-        Some(only) if only.len() <= MARKED.1 => Among::Marked(names(only)),
+        Some(only) if only.len() <= FEW_REPOS => Among::Marked(names(only)),
         _ => Among::All,
     };
     if matches!(&among, Among::Marked(names) if names.is_empty()) {
         return Ok(Some(Vec::new()));
     }
-    let sql = tx.either(
-        concat!(
+    let mut wanted = wanted(search);
+    let beginnings = wanted.take_beginnings();
+    if matches!(&among, Among::All) && !beginnings.is_empty() {
+        // Perhaps the user sees few repos.
+        return Ok(None);
+    }
+    let asked = asked(tx, &wanted, &among);
+    let rows = if tx.sqlite().is_some() {
+        let sql = concat!(
             found!(),
             ", p.head, ",
             may_read!(),
             " FROM (SELECT rowid AS id FROM rung_words WHERE rung_words MATCH $1 LIMIT $3) f
              CROSS JOIN rungs r ON r.id = f.id CROSS JOIN repos p ON p.name = r.repo"
-        ),
-        concat!(
+        );
+        tx.rows(sql, args![&asked, &search.user, limit(FEW)])
+            .await?
+    } else {
+        // The plan depends on the word: where most rungs have it, it is quicker to begin reading them than to read all
+        // that the index has of it. What does not depend on it stays prepared.
+        let sql = "SELECT rung FROM rung_words WHERE words @@ CAST($1 AS TSQUERY) LIMIT $2";
+        let found = tx.rows_planned(sql, args![&asked, limit(FEW)]).await?;
+        if found.len() > FEW {
+            return Ok(None);
+        }
+        let ids = found.into_iter().map(|mut row| row.take());
+        let ids = ids.collect::<Result<Vec<i64>>>()?;
+        let sql = concat!(
             found!(),
             ", p.head, ",
             may_read!(),
-            " FROM (SELECT rung AS id FROM rung_words WHERE words @@ CAST($1 AS TSQUERY)
-                AND (CAST($4 AS TEXT) IS NULL OR words @@ CAST($4 AS TSQUERY)) LIMIT $3) f
+            " FROM unnest(CAST($1 AS BIGINT[])) AS f (id)
              JOIN rungs r ON r.id = f.id JOIN repos p ON p.name = r.repo"
-        ),
-    );
-    let asked = asked(tx, search, &among);
-    let args = args![&asked.0, &search.user, limit(FEW), &asked.1];
-    // Kept prepared, for it is asked all the time: with so low a limit, a plan for any word is seldom taken for cheaper.
-    let rows = tx.rows(sql, args).await?;
+        );
+        tx.rows(sql, args![&array(&ids), &search.user]).await?
+    };
     if rows.len() > FEW {
         return Ok(None);
     }
@@ -165,7 +197,7 @@ async fn few(tx: &mut Tx, search: &Search) -> Result<Option<Vec<Candidate>>> {
         let only: HashSet<&str> = only.iter().map(RepoName::as_str).collect();
         candidates.retain(|found| only.contains(found.repo.as_str()));
     }
-    candidates.retain(|found| found.visible);
+    candidates.retain(|found| found.visible && found.has(&beginnings));
     Ok(Some(candidates))
 }
 
@@ -182,8 +214,7 @@ async fn many(tx: &mut Tx, search: &Search) -> Result<Finds> {
         Among::Listed(names) => Some(if tx.sqlite().is_some() {
             serde_json::to_string(names).unwrap_or_default()
         } else {
-            // Names hold nothing that an array of PostgreSQL would take for its own.
-            format!("{{\"{}\"}}", names.join("\",\""))
+            array(names)
         }),
         _ => None,
     };
@@ -196,8 +227,9 @@ async fn many(tx: &mut Tx, search: &Search) -> Result<Finds> {
             ),
             concat!(
                 found!(),
-                " FROM (SELECT rung AS id FROM rung_words WHERE words @@ CAST($1 AS TSQUERY)
-                    AND repo = ANY (CAST($2 AS TEXT[])) LIMIT $3) f
+                " FROM (SELECT w.rung AS id FROM rung_words w
+                    JOIN unnest(CAST($2 AS TEXT[])) AS among (repo) ON among.repo = w.repo
+                    WHERE w.words @@ CAST($1 AS TSQUERY) LIMIT $3) f
                  JOIN rungs r ON r.id = f.id"
             ),
         )
@@ -211,20 +243,35 @@ async fn many(tx: &mut Tx, search: &Search) -> Result<Finds> {
             concat!(
                 found!(),
                 " FROM (SELECT rung AS id FROM rung_words WHERE words @@ CAST($1 AS TSQUERY)
-                    AND (CAST($4 AS TEXT) IS NULL OR words @@ CAST($4 AS TSQUERY)) LIMIT $3) f
+                    LIMIT $3) f
                  JOIN rungs r ON r.id = f.id"
             ),
         )
     };
-    let asked = asked(tx, search, &among);
-    let args = args![&asked.0, &listed, limit(MOST_RANKED), &asked.1];
-    let rows = tx.rows_planned(sql, args).await?;
+    let mut wanted = wanted(search);
+    let by_repo = matches!(&among, Among::Marked(names) if names.len() <= FEW_REPOS);
+    let mut beginnings = Vec::new();
+    if by_repo {
+        beginnings = wanted.take_beginnings();
+    }
+    let asked = asked(tx, &wanted, &among);
+    let args = args![&asked, &listed, limit(MOST_RANKED)];
+    let mut rows = tx.rows_planned(sql, args).await?;
+    if rows.len() > MOST_RANKED && !beginnings.is_empty() {
+        // More rungs than can be looked at: the index does it all.
+        wanted.terms.append(&mut beginnings);
+        let asked = self::asked(tx, &wanted, &among);
+        let args = args![&asked, &listed, limit(MOST_RANKED)];
+        rows = tx.rows_planned(sql, args).await?;
+    }
     let cut = rows.len() > MOST_RANKED;
     let mut candidates = Vec::with_capacity(rows.len());
     for mut row in rows.into_iter().take(MOST_RANKED) {
         let mut found = candidate(&mut row)?;
         // Once more, whatever the index said.
-        if let Some(head) = heads.get(&found.repo) {
+        if let Some(head) = heads.get(&found.repo)
+            && found.has(&beginnings)
+        {
             found.head.clone_from(head);
             candidates.push(found);
         }
@@ -256,9 +303,9 @@ async fn repos(tx: &mut Tx, search: &Search) -> Result<(HashMap<String, Option<S
     let mut names: Vec<String> = heads.keys().cloned().collect();
     names.sort_unstable();
     let marked = if tx.sqlite().is_some() {
-        MARKED.0
+        MARKED
     } else {
-        MARKED.1
+        FEW_REPOS
     };
     let among = if names.len() == all {
         Among::All
@@ -270,31 +317,41 @@ async fn repos(tx: &mut Tx, search: &Search) -> Result<(HashMap<String, Option<S
     Ok((heads, among))
 }
 
-/// What the index is asked: `$1`, and for PostgreSQL what is looked at beside it.
-fn asked(tx: &Tx, search: &Search, among: &Among) -> (String, Option<String>) {
-    let marks: Vec<String> = match among {
-        Among::Marked(names) => names
-            .iter()
-            .filter_map(|name| name.parse().ok())
-            .map(|name| repo_mark(&name))
-            .collect(),
-        Among::All | Among::Listed(_) => Vec::new(),
-    };
-    let wanted = Wanted {
-        query: search.query.clone(),
+fn wanted(search: &Search) -> Wanted {
+    Wanted {
+        terms: search.query.terms().to_vec(),
         kind: search.kind,
         under: search.under.clone(),
-    };
-    if tx.sqlite().is_some() {
-        return (wanted.for_sqlite(&marks), None);
     }
-    let asked = wanted.for_postgres(&marks);
-    (asked.indexed, asked.looked_at)
+}
+
+/// `wanted` among these repos, in the words of the index.
+fn asked(tx: &Tx, wanted: &Wanted, among: &Among) -> String {
+    let marks = marks(among);
+    if tx.sqlite().is_some() {
+        wanted.for_sqlite(&marks)
+    } else {
+        wanted.for_postgres(&marks)
+    }
+}
+
+fn marks(among: &Among) -> Vec<String> {
+    let Among::Marked(names) = among else {
+        return Vec::new();
+    };
+    let names = names.iter().filter_map(|name| name.parse().ok());
+    names.map(|name| repo_mark(&name)).collect()
 }
 
 /// One more than `most`, so that more can be told.
 fn limit(most: usize) -> Arg<'static> {
     Arg::Int(i64::try_from(most + 1).ok())
+}
+
+/// An array of PostgreSQL. Numbers and names hold nothing that it would take for its own.
+fn array<T: ToString>(items: &[T]) -> String {
+    let items: Vec<_> = items.iter().map(ToString::to_string).collect();
+    format!("{{{}}}", items.join(","))
 }
 
 fn names(repos: &[RepoName]) -> Vec<String> {

@@ -566,6 +566,13 @@ pub(super) async fn twenty_thousand_rungs_are_searched(world: &World) {
         );
         assert_eq!(found(ANN, query).await.unwrap().total, total / 4, "{query}");
     }
+    // Few repos, whose rungs are looked at; and more of them than are.
+    for (repos, total) in [(1, 500), (3, 1500)] {
+        let mut some = search(OPERATOR, "tent* common");
+        let names = ["acme/r0", "acme/r2", "acme/r3"];
+        some.only = Some(names[..repos].iter().map(|name| repo_name(name)).collect());
+        assert_eq!(store.search(some).await.unwrap().total, total, "{repos}");
+    }
     let mut below = search(OPERATOR, "common");
     below.under = Some(path("src/d7/"));
     assert_eq!(store.search(below).await.unwrap().total, 500);
