@@ -35,6 +35,7 @@ pub(crate) const SQLITE: &[Migration] = migrations!("sqlite":
     4 "0004_lanes",
     5 "0005_team",
     6 "0006_ladder",
+    7 "0007_indexed",
 );
 
 pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
@@ -44,6 +45,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
     4 "0004_lanes",
     5 "0005_team",
     6 "0006_ladder",
+    7 "0007_indexed",
 );
 
 /// What is recorded of an applied migration.

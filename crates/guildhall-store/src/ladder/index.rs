@@ -48,23 +48,28 @@ pub(super) struct Entry<'a> {
     pub(super) summary: &'a str,
 }
 
+/// A digest of what the index has of a rung.
+pub(super) fn fingerprint(repo: &RepoName, path: &RungPath, summary: &str) -> String {
+    digest(&in_a_row(repo, path, summary))
+}
+
+/// The words of a rung and its marks in a row, as FTS5 splits them again.
+fn in_a_row(repo: &RepoName, path: &RungPath, summary: &str) -> String {
+    let mut text = String::with_capacity(summary.len() + 128);
+    for word in words(summary) {
+        text.push_str(&word.text);
+        text.push(' ');
+    }
+    text + &marks(repo, path).join(" ")
+}
+
+fn marks(repo: &RepoName, path: &RungPath) -> Vec<String> {
+    let mut marks = vec![repo_mark(repo), kind_mark(path.kind())];
+    marks.extend(path.directories().map(under_mark));
+    marks
+}
+
 impl Entry<'_> {
-    fn marks(&self, repo: &RepoName) -> Vec<String> {
-        let mut marks = vec![repo_mark(repo), kind_mark(self.path.kind())];
-        marks.extend(self.path.directories().map(under_mark));
-        marks
-    }
-
-    /// The words in a row, as FTS5 splits them again.
-    fn for_sqlite(&self, repo: &RepoName) -> String {
-        let mut text = String::with_capacity(self.summary.len() + 64);
-        for word in words(self.summary) {
-            text.push_str(&word.text);
-            text.push(' ');
-        }
-        text + &self.marks(repo).join(" ")
-    }
-
     /// A `tsvector`: each word with its places.
     fn for_postgres(&self, repo: &RepoName) -> String {
         let mut places: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -80,7 +85,7 @@ impl Entry<'_> {
             }
             text.push(' ');
         }
-        for mark in self.marks(repo) {
+        for mark in marks(repo, self.path) {
             let _ = write!(text, "'{mark}' ");
         }
         text
@@ -98,7 +103,7 @@ pub(super) async fn put(tx: &mut Tx, repo: &RepoName, entries: &[Entry<'_>]) -> 
         for entry in entries {
             tx.run(
                 "INSERT INTO rung_words (rowid, words) VALUES ($1, $2)",
-                args![entry.id, &entry.for_sqlite(repo)],
+                args![entry.id, &in_a_row(repo, entry.path, entry.summary)],
             )
             .await?;
         }

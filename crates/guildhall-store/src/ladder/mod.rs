@@ -195,8 +195,8 @@ pub trait Ladder: Send + Sync {
         rungs: Vec<NewRung>,
     ) -> Answer<'_, Vec<Written>>;
 
-    /// Makes the repo's part of the index anew from its rungs, and says how many they are. It goes in steps, each a
-    /// transaction: what is written meanwhile stays found, and an end in between leaves every rung found as it was or is.
+    /// Makes the repo's part of the index anew from its rungs, and says how many they are: what the index lacks or has of
+    /// other words is written, what belongs to no rung is taken out. It goes in steps, each a transaction: what is written meanwhile stays found, and an end in between leaves every rung found as it was or is.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use guildhall_core::ladder::{LONGEST_SUMMARY, RungPath};
+use guildhall_core::ladder::LONGEST_SUMMARY;
 use guildhall_core::{Principal, RepoName, RepoRole};
 use serde_json::json;
 
@@ -46,6 +46,7 @@ pub(super) async fn write(
                 "summary": rung.summary,
                 "commit": rung.anchor.as_ref().map(|anchor| &anchor.commit),
                 "object": rung.anchor.as_ref().and_then(|anchor| anchor.object.as_ref()),
+                "indexed": index::fingerprint(repo, &rung.path, &rung.summary),
             }))
             .collect::<Vec<_>>()
     )
@@ -201,14 +202,14 @@ async fn put(
     let sql = over_given!(
         tx,
         "INSERT INTO rungs
-             (repo, path, kind, summary, anchor_commit, anchor_object, author, updated_at, version)
+             (repo, path, kind, summary, anchor_commit, anchor_object, indexed, author, updated_at, version)
          SELECT $1, value ->> 'path', value ->> 'kind', value ->> 'summary', value ->> 'commit',
-             value ->> 'object', $3, $4, 1
+             value ->> 'object', value ->> 'indexed', $3, $4, 1
          FROM",
         "WHERE true
          ON CONFLICT (repo, path) DO UPDATE SET kind = excluded.kind, summary = excluded.summary,
              anchor_commit = excluded.anchor_commit, anchor_object = excluded.anchor_object,
-             author = excluded.author, updated_at = excluded.updated_at, version = rungs.version + 1
+             indexed = excluded.indexed, author = excluded.author, updated_at = excluded.updated_at, version = rungs.version + 1
          RETURNING id, path, version"
     );
     let rows = tx
@@ -221,6 +222,3 @@ async fn put(
         })
         .collect()
 }
-
-/// What a rung's row says of itself, for the index.
-pub(super) type Indexed = (i64, RungPath, String);

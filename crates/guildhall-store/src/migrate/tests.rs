@@ -9,13 +9,14 @@ use crate::{
 };
 
 /// The rows of each version, that the later ones meet.
-const DATA: [&str; 6] = [
+const DATA: [&str; 7] = [
     include_str!("../../migrations/data/0001_principals.sql"),
     include_str!("../../migrations/data/0002_events.sql"),
     include_str!("../../migrations/data/0003_repos.sql"),
     include_str!("../../migrations/data/0004_lanes.sql"),
     include_str!("../../migrations/data/0005_team.sql"),
     include_str!("../../migrations/data/0006_ladder.sql"),
+    include_str!("../../migrations/data/0007_indexed.sql"),
 ];
 
 /// What landed: version, database, checksum. A line is added with its file and never changes.

@@ -627,6 +627,16 @@ pub(super) async fn a_lost_index_is_made_anew_beside_writers(world: &World) {
         .await
         .unwrap();
     assert_eq!(total("alpha").await, 3001);
+    // What stands in the index of other words is replaced.
+    world
+        .tamper("UPDATE rungs SET summary = 'beta third' WHERE path IN ('f1', 'f2')")
+        .await;
+    assert_eq!((total("third").await, total("first").await), (0, 2970));
+    store
+        .reindex(by(OPERATOR, 5), repo_name("acme/web"))
+        .await
+        .unwrap();
+    assert_eq!((total("third").await, total("first").await), (2, 2968));
     let events = store
         .of_stream(&Stream::repo(&repo_name("acme/other")), 0, 10)
         .await
