@@ -59,7 +59,7 @@ fn main() {
         memory_of_a_full_log(dir.path());
         println!(
             "  peak memory of this process while reading: {} MiB",
-            peak_memory()
+            memory("VmHWM:")
         );
     }
 }
@@ -206,7 +206,7 @@ fn log_of(dir: &Path) {
     const LARGEST_PAGE: usize = 10_000;
     let repository = Repository::open(dir).unwrap();
     let (mut commits, mut bytes, mut position) = (0, 0, None);
-    let before = peak_memory();
+    let mut own = 0;
     loop {
         let request = LogRequest {
             limit: LARGEST_PAGE,
@@ -216,15 +216,18 @@ fn log_of(dir: &Path) {
         };
         let page = repository.log(&request).unwrap();
         commits += page.commits.len();
-        bytes += serde_json::to_vec(&page).unwrap().len();
+        let written = serde_json::to_vec(&page).unwrap();
+        // While the page and its text are there.
+        own = own.max(memory("RssAnon:"));
+        bytes += written.len();
         position = page.next;
         if position.is_none() {
             break;
         }
     }
     println!(
-        "{} MiB at most, {before} MiB of them before it began, for {commits} commits of {} MiB of text",
-        peak_memory(),
+        "{own} MiB of its own at most, {} MiB with the packs it maps, for {commits} commits of {} MiB of text",
+        memory("VmHWM:"),
         bytes >> 20
     );
 }
@@ -252,10 +255,11 @@ fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory this process had since, in MiB.
-fn peak_memory() -> u64 {
+/// Memory of this process in MiB, as the system names it: `VmHWM:` is the most it had, `RssAnon:` what it has that is no
+/// mapped file.
+fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) / 1024
 }
