@@ -29,7 +29,7 @@ mod yaml;
 
 pub use load::{Loaded, MAX_FILE_BYTES};
 pub use problem::{Position, Problem, SettingsError};
-pub use reload::Reloader;
+pub use reload::{Reloader, Seen};
 pub use schema::schema;
 pub use secret::{REDACTED, Secret};
 pub use sections::Settings;

@@ -1,6 +1,7 @@
 //! Noticing that the settings file has changed.
 
 use std::fs::Metadata;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::problem::SettingsError;
@@ -41,6 +42,25 @@ fn identity(_: &Metadata) -> [i64; 4] {
     [0; 4]
 }
 
+/// A settings file as it was at some time.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    file: PathBuf,
+    stamp: Option<Stamp>,
+}
+
+impl Seen {
+    /// Whether it still is. Costs one `stat`.
+    pub fn is_current(&self) -> bool {
+        stamp(&self.file) == self.stamp
+    }
+}
+
+fn stamp(file: &Path) -> Option<Stamp> {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some(Stamp::of(&metadata))
+}
+
 /// Watches one settings file. Whoever drives it keeps the settings that hold: a file that cannot be used changes
 /// nothing but the reason it gives.
 #[derive(Clone, Debug)]
@@ -64,13 +84,19 @@ impl Reloader {
         }
     }
 
+    /// The file as it was when it was last looked at.
+    pub fn seen(&self) -> Seen {
+        Seen {
+            file: self.workspace.workflow.clone(),
+            stamp: self.stamp.clone(),
+        }
+    }
+
     /// What the file says, if its content has changed since it was last asked; `None` else.
     ///
     /// Costs one `stat` while nothing has changed. A content that cannot be used is reported once.
     pub fn poll(&mut self, env: Env<'_>) -> Option<Result<Loaded, SettingsError>> {
-        let stamp = std::fs::metadata(&self.workspace.workflow)
-            .ok()
-            .map(|metadata| Stamp::of(&metadata));
+        let stamp = stamp(&self.workspace.workflow);
         if stamp == self.stamp {
             return None;
         }

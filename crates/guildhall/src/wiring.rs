@@ -1,11 +1,11 @@
 //! The one place that names packs and trackers: from settings to what is mounted.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use guildhall_config::{
-    Loaded, Provider, Reloader, Settings, SettingsError, Workspace, process_env,
+    Loaded, Provider, Reloader, Seen, Settings, SettingsError, Workspace, process_env,
 };
 use guildhall_core::memory::MemoryTracker;
 use guildhall_core::tracker::Tracker;
@@ -157,6 +157,8 @@ fn board(
 pub(crate) struct LiveMounts {
     current: ArcSwap<Mounted>,
     changes: watch::Sender<u64>,
+    /// The settings file as `current` has it.
+    seen: ArcSwap<Seen>,
     reload: Mutex<Reload>,
 }
 
@@ -175,11 +177,13 @@ impl LiveMounts {
     ) -> Result<(Self, Wired), SettingsError> {
         let mut open = None;
         let wired = wire(loaded, &mut open, &parts)?;
+        let reloader = Reloader::new(workspace, loaded);
         let mounts = Self {
             current: ArcSwap::new(Arc::clone(&wired.mounted)),
             changes: watch::Sender::new(0),
+            seen: ArcSwap::from_pointee(reloader.seen()),
             reload: Mutex::new(Reload {
-                reloader: Reloader::new(workspace, loaded),
+                reloader,
                 open,
                 parts,
             }),
@@ -189,15 +193,21 @@ impl LiveMounts {
 
     /// Looks at the settings file; one `stat` while it has not changed.
     fn poll(&self) {
-        // While one caller reloads, the others go on with what is mounted.
-        let Ok(mut reload) = self.reload.try_lock() else {
+        if self.seen.load().is_current() {
             return;
-        };
+        }
+        // Whoever comes while another caller reloads waits for it: they too are to see what the file says.
+        let mut reload = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        self.renew(&mut reload);
+        self.seen.store(Arc::new(reload.reloader.seen()));
+    }
+
+    fn renew(&self, reload: &mut Reload) {
         let Reload {
             reloader,
             open,
             parts,
-        } = &mut *reload;
+        } = reload;
         let Some(loaded) = reloader.poll(&process_env) else {
             return;
         };
