@@ -19,7 +19,7 @@ use crate::store::Answer;
 use crate::text::{self, LONGEST_TEXT, LONGEST_TITLE};
 use crate::tx::Tx;
 use crate::value::{Row, args};
-use crate::{Store, principals, repos};
+use crate::{Store, principals, quota, repos};
 
 /// Most people and lanes that a proposal names.
 const MOST_NAMED: usize = 100;
@@ -320,19 +320,14 @@ async fn give(
 
 /// Refuses a person who has as many open lanes as one may have.
 async fn within_quota(tx: &mut Tx, act: &Act, most: u32) -> Result<()> {
-    let open = tx
-        .rows(
-            "SELECT 1 FROM lanes WHERE proposer_user = $1 AND closed_at IS NULL LIMIT $2",
-            args![act.by.user_address(), i64::from(most)],
-        )
-        .await?
-        .len();
-    if open < most as usize {
+    let user = act.by.user_address();
+    let count = "SELECT count(*) FROM (SELECT 1 FROM lanes
+         WHERE proposer_user = $1 AND closed_at IS NULL LIMIT $2) AS open";
+    if quota::has_room(tx, user, most, count).await? {
         return Ok(());
     }
     Err(Error::TooMany(format!(
-        "`{}` has {most} open lanes, the most one person and their agents may have; close one first",
-        act.by.user_address()
+        "`{user}` has {most} open lanes, the most one person and their agents may have; close one first"
     )))
 }
 

@@ -28,6 +28,7 @@ mod logins;
 mod migrate;
 mod postgres;
 mod principals;
+mod quota;
 mod repos;
 mod roles;
 mod sqlite;

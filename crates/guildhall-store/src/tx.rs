@@ -79,6 +79,16 @@ impl Tx {
         }
     }
 
+    /// Takes turns with whatever else takes one of this name, until the transaction ends: on PostgreSQL another node may be
+    /// at it, on SQLite there is one writer.
+    pub(crate) async fn take_turn(&mut self, name: &str) -> Result<()> {
+        if self.sqlite().is_some() {
+            return Ok(());
+        }
+        let sql = "SELECT 1 FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS turn";
+        self.rows(sql, &[Arg::from(name)]).await.map(drop)
+    }
+
     /// The one row of a statement that gives at most one.
     pub(crate) async fn row(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Option<Row>> {
         let mut rows = self.rows(sql, args).await?;

@@ -11,7 +11,7 @@ use crate::fresh::{self, Fresh};
 use crate::text::{self, LONGEST_TEXT, LONGEST_TITLE};
 use crate::tx::Tx;
 use crate::value::args;
-use crate::{lanes, repos, roles};
+use crate::{lanes, quota, repos, roles};
 
 /// Most asks that one depends on.
 const MOST_DEPENDENCIES: usize = 5000;
@@ -199,20 +199,14 @@ async fn lane_is_open(tx: &mut Tx, repo: &RepoName, lane: &str) -> Result<()> {
 
 /// Refuses a person who has as many unanswered asks as one may have. What answers post does not count.
 async fn within_quota(tx: &mut Tx, act: &Act, most: u32) -> Result<()> {
-    let open = tx
-        .row(
-            "SELECT count(*) FROM (SELECT 1 FROM asks
-             WHERE posted_user = $1 AND state <> 'answered' AND follows IS NULL LIMIT $2) AS open",
-            args![act.by.user_address(), i64::from(most)],
-        )
-        .await?;
-    let open: i64 = open.map_or(Ok(0), |mut row| row.take())?;
-    if open < i64::from(most) {
+    let user = act.by.user_address();
+    let count = "SELECT count(*) FROM (SELECT 1 FROM asks
+         WHERE posted_user = $1 AND state <> 'answered' AND follows IS NULL LIMIT $2) AS open";
+    if quota::has_room(tx, user, most, count).await? {
         return Ok(());
     }
     Err(Error::TooMany(format!(
-        "`{}` has {most} unanswered asks, the most one person and their agents may have",
-        act.by.user_address()
+        "`{user}` has {most} unanswered asks, the most one person and their agents may have"
     )))
 }
 

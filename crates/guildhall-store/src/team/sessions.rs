@@ -14,12 +14,12 @@ use super::{bounded, named};
 use crate::act::Act;
 use crate::error::{Error, Result};
 use crate::events::{About, NewEvent, Stream};
-use crate::tokens;
 use crate::tx::Tx;
 use crate::value::{Row, args};
+use crate::{quota, tokens};
 
 /// Sessions that one person can have running.
-pub const MOST_SESSIONS: i64 = 100;
+pub const MOST_SESSIONS: u32 = 100;
 
 /// Roles of one session.
 pub const MOST_ROLES: usize = 64;
@@ -101,14 +101,9 @@ pub(super) async fn make(tx: &mut Tx, act: &Act, new: &NewSession) -> Result<Ses
     check(new)?;
     let owner = Principal::user(act.by.user_address()).map_err(|e| Error::fault(e.to_string()))?;
     may_use_repo(tx, act, new.repo.as_deref()).await?;
-    let mut running = tx
-        .row(
-            "SELECT count(*) FROM team_sessions WHERE owner = $1 AND stopped_at IS NULL",
-            args![&owner],
-        )
-        .await?
-        .ok_or_else(|| Error::fault("a count is one row"))?;
-    if running.take::<i64>()? >= MOST_SESSIONS {
+    let count = "SELECT count(*) FROM (SELECT 1 FROM team_sessions
+         WHERE owner = $1 AND stopped_at IS NULL LIMIT $2) AS running";
+    if !quota::has_room(tx, act.by.user_address(), MOST_SESSIONS, count).await? {
         return Err(Error::TooMany(format!(
             "`{owner}` has {MOST_SESSIONS} sessions running, which is the most: end one first"
         )));

@@ -490,6 +490,17 @@ pub(super) async fn a_person_has_so_many_unanswered_asks(world: &World) {
         matches!(&third, Err(Error::TooMany(message)) if message.starts_with("`ann@example.com` has 2 unanswered asks")),
         "{third:?}"
     );
+    // Not by posting all at once, either.
+    let many = (0..16).map(|n| {
+        let mut new = small(&n.to_string());
+        new.most_open = 8;
+        store.post_ask(by(ANN, 5), new)
+    });
+    let posted = futures::future::join_all(many).await;
+    assert_eq!(posted.iter().filter(|posted| posted.is_ok()).count(), 6);
+    for posted in posted.into_iter().flatten() {
+        done(&store, BOB, &posted.id, Verdict::Deny).await.unwrap();
+    }
     store.post_ask(by(BOB, 5), small("4")).await.unwrap();
     done(&store, BOB, &first.id, Verdict::Deny).await.unwrap();
     store.post_ask(by(ANN, 7), small("5")).await.unwrap();
