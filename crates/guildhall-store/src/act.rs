@@ -115,19 +115,40 @@ async fn begin(tx: &mut Tx, act: &Act, once: &Once) -> Result<Option<String>> {
     if taken == 1 {
         return Ok(None);
     }
-    let mut kept = tx
-        .row(
-            "SELECT arguments, answer FROM once WHERE principal = $1 AND tool = $2 AND key = $3",
-            args![&act.by, &once.tool, &once.key],
-        )
+    kept(tx, act, once)
         .await?
-        .ok_or_else(|| Error::fault("an idempotency key is gone"))?;
+        .ok_or_else(|| Error::fault("an idempotency key is gone"))
+}
+
+/// The answer that was given under the act's key, if one was. For what must not even be prepared again.
+pub(crate) async fn answered<T: DeserializeOwned>(tx: &mut Tx, act: &Act) -> Result<Option<T>> {
+    let Some(once) = &act.once else {
+        return Ok(None);
+    };
+    let answer = kept(tx, act, once).await?.flatten();
+    let read = answer.map(|answer| serde_json::from_str(&answer));
+    read.transpose()
+        .map_err(|error| Error::fault(error.to_string()))
+}
+
+/// What is kept under the key: nothing, the key of a call that still runs, or its answer.
+async fn kept(tx: &mut Tx, act: &Act, once: &Once) -> Result<Option<Option<String>>> {
+    let kept = tx
+        .row(
+            "SELECT arguments, answer FROM once
+             WHERE principal = $1 AND tool = $2 AND key = $3 AND at > $4",
+            args![&act.by, &once.tool, &once.key, act.at - KEY_LIVES],
+        )
+        .await?;
+    let Some(mut kept) = kept else {
+        return Ok(None);
+    };
     if kept.take::<[u8; 32]>()? != once.arguments {
         return Err(Error::KeyReused {
             key: once.key.clone(),
         });
     }
-    kept.take()
+    kept.take().map(Some)
 }
 
 /// Forgets the keys whose time is over.

@@ -43,7 +43,7 @@ pub use act::{Act, KEY_LIVES, LONGEST_KEY, Once};
 pub use asks::{
     Answering, Ask, AskAnswer, AskFilter, AskKind, AskRef, AskScope, AskState, Asks, ChangedFile,
     Changeset, ChangesetState, Claim, Claimable, Conflicted, DirectCommit, FileMode, Held, LEASE,
-    Landing, MOST_BYTES, MOST_FILES, NewAsk, NewChangeset, Overlap, Submission, Verdict,
+    Landed, Landing, MOST_BYTES, MOST_FILES, NewAsk, NewChangeset, Overlap, Submission, Verdict,
 };
 pub use error::{Cause, Error, Result};
 pub use events::{About, Event, Events, Finding, Position, Seal, Stream, Verified};

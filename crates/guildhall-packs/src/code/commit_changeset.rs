@@ -4,7 +4,7 @@ use guildhall_core::{Principal, RepoName, RepoRole};
 use guildhall_git::{ChangesetLimits, Composed, Conflicts, FileChange, Proposal, Signature};
 use guildhall_store::{
     Act, Ask, AskKind, AskRef, ChangedFile, Changeset, Conflicted, DirectCommit, Error, Fresh,
-    Held, Landing, MOST_BYTES, MOST_FILES, Submission,
+    Held, Landed, Landing, MOST_BYTES, MOST_FILES, Submission,
 };
 use guildhall_tools::{CallContext, RepoAccess, Scope, Tool, ToolError};
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Code, Turn};
+use crate::act::act;
 use crate::changes::{FileArgument, for_git};
 
 /// How often a commit is made anew because another one landed in between: only another node can be that quick.
@@ -63,20 +64,32 @@ pub(super) fn tool(code: Code) -> Tool {
          posted. Without ask_id only an owner in person may commit: files, message, base_commit.",
     )
     .scope(Scope::Repo(RepoRole::Reader))
-    .keyed()
+    .keyed_by_store()
     .handler(move |context: CallContext, arguments: Arguments| {
         let code = code.clone();
         async move {
             let repo = context.repo()?.clone();
-            let by = context.caller.principal.clone();
+            let act = act(&context, &*code.clock);
             let shown = context.budget.bytes().min(2 * MOST_SHOWN) / 2;
             let given = Given::read(arguments)?;
-            let call = Call { code, repo, by, shown };
+            let call = Call { code, repo, act, shown };
             // To its end, even if the caller goes away: what is on the disk is then in the store as well.
             let done = tokio::spawn(call.run(given)).await;
             done.map_err(ToolError::internal)?
         }
     })
+}
+
+impl From<Landed> for Committed {
+    fn from(landed: Landed) -> Self {
+        Self {
+            commit: landed.to,
+            previous: landed.from,
+            merged: landed.merged,
+            ask_id: None,
+            lane_id: None,
+        }
+    }
 }
 
 /// The arguments, checked.
@@ -167,7 +180,7 @@ fn limits() -> ChangesetLimits {
 struct Call {
     code: Code,
     repo: RepoAccess,
-    by: Principal,
+    act: Act,
     /// How many bytes of what conflicts may be shown.
     shown: usize,
 }
@@ -206,13 +219,23 @@ impl Call {
         &self.repo.name
     }
 
+    /// The caller.
+    fn by(&self) -> &Principal {
+        &self.act.by
+    }
+
+    /// The change that the call's key stands for.
     fn act(&self) -> Act {
-        Act::new(self.by.clone(), self.code.clock.now())
+        let at = self.code.clock.now();
+        Act {
+            at,
+            ..self.act.clone()
+        }
     }
 
     /// Lands the changeset of a `submit_changeset` that the caller holds.
     async fn submit(&self, held: Held, given: &Given) -> Result<Committed, ToolError> {
-        let submission = self.code.asks.submission(self.by.clone(), held.clone());
+        let submission = self.code.asks.submission(self.by().clone(), held.clone());
         let Submission {
             ask,
             changeset,
@@ -288,15 +311,18 @@ impl Call {
 
     /// Lands what an owner in person gives.
     async fn directly(&self, given: Given) -> Result<Committed, ToolError> {
-        if self.by.is_agent() || self.repo.role < RepoRole::Owner {
+        if self.by().is_agent() || self.repo.role < RepoRole::Owner {
             return Err(ToolError::forbidden(format!(
                 "`{}` may not commit without an ask in {}: only an owner in person may",
-                self.by,
+                self.by(),
                 self.name()
             ))
             .hint("Give the ask_id of a submit_changeset that you hold."));
         }
         let required = ToolError::required;
+        if let Some(landed) = self.code.asks.committed_directly(self.act()).await? {
+            return Ok(landed.into());
+        }
         let files = given.files.ok_or_else(|| required("files"))?;
         let message = given.message.ok_or_else(|| required("message"))?;
         let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
@@ -307,7 +333,7 @@ impl Call {
             files: files.iter().map(for_git).collect(),
             message,
             trailers: Vec::new(),
-            author: self.by.clone(),
+            author: self.by().clone(),
             authored_at: self.code.clock.now(),
         };
         let turn = self.code.turns.turn(self.name()).await?;
@@ -319,20 +345,15 @@ impl Call {
             };
             let direct = DirectCommit {
                 repo: self.name().clone(),
-                from: tip.clone(),
-                to: commit.id.clone(),
+                from: tip,
+                to: commit.id,
+                merged: commit.merged,
                 paths: paths.clone(),
             };
             match self.code.asks.commit_directly(self.act(), direct).await {
-                Ok(_) => {
+                Ok(landed) => {
                     self.follow(&turn).await;
-                    return Ok(Committed {
-                        commit: commit.id,
-                        previous: tip,
-                        merged: commit.merged,
-                        ask_id: None,
-                        lane_id: None,
-                    });
+                    return Ok(landed.into());
                 }
                 Err(Error::Moved { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -369,7 +390,7 @@ impl Call {
         head: Option<String>,
         draft: Draft,
     ) -> Result<Composed, ToolError> {
-        let committer = signature(&self.by, self.code.clock.now());
+        let committer = signature(self.by(), self.code.clock.now());
         let shown = self.shown;
         turn.with(move |hosted| {
             let proposal = Proposal {
@@ -404,7 +425,9 @@ impl Call {
             paths,
             told,
         };
-        let answered = self.code.asks.conflicted(self.act(), conflicted).await;
+        // Without the call's key: a commit that did not land is no answer to keep.
+        let act = Act::new(self.by().clone(), self.code.clock.now());
+        let answered = self.code.asks.conflicted(act, conflicted).await;
         let ask = match answered {
             Ok(ask) => ask,
             Err(error) => return error.into(),

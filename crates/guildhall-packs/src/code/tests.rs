@@ -109,6 +109,7 @@ struct Bench {
     dir: tempfile::TempDir,
     store: Store,
     late: Arc<Late>,
+    code: Code,
     tools: UnderTest,
 }
 
@@ -137,11 +138,11 @@ impl Bench {
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
         };
-        let resolver = Arc::new(Resolver(store.clone()));
         let bench = Self {
             dir,
             late,
-            tools: UnderTest::new(pack(&code), Some(resolver)),
+            tools: tools(&code, &store),
+            code,
             store,
         };
         bench.people().await;
@@ -312,6 +313,11 @@ impl Bench {
     fn at(&self, path: &str) -> String {
         self.git(&["show", &format!("main:{path}")])
     }
+}
+
+/// The tools as a server that has just started has them.
+fn tools(code: &Code, store: &Store) -> UnderTest {
+    UnderTest::new(pack(code), Some(Arc::new(Resolver(store.clone()))))
 }
 
 fn asked(ask: &str) -> AskRef {
@@ -548,6 +554,27 @@ async fn without_an_ask_only_an_owner_in_person_commits() {
             "The default branch has moved, and the changeset conflicts with it in `a.txt`"
         )
     );
+}
+
+#[tokio::test]
+async fn a_key_lands_one_commit_whatever_happened_since() {
+    let mut bench = Bench::new().await;
+    let base = bench.head().await;
+    let mut direct = json!({
+        "files": [{ "path": "a.txt", "content": "new\n" }], "message": "Straight", "base_commit": base,
+        "idempotency_key": "k1",
+    });
+    let landed = bench.ok(OWNER, direct.clone()).await;
+    let other = json!({
+        "files": [{ "path": "b.txt", "content": "new\n" }], "message": "Other", "base_commit": base,
+    });
+    bench.ok(OWNER, other).await;
+    bench.tools = tools(&bench.code, &bench.store);
+    let tip = bench.head().await;
+    assert_eq!(bench.ok(OWNER, direct.clone()).await, landed);
+    assert_eq!(bench.head().await, tip);
+    direct["message"] = json!("Crooked");
+    assert_eq!(bench.refused(OWNER, direct).await.0, 409);
 }
 
 #[tokio::test]

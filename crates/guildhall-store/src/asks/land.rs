@@ -1,6 +1,7 @@
 //! Landing a changeset: the commit point, and what happens instead.
 
 use guildhall_core::{Principal, RepoName};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{Next, Outcome, finish, is_landed_by, object};
@@ -10,7 +11,7 @@ use super::{Ask, AskKind, Changeset, ChangesetState, Held, Verdict, changeset, s
 use crate::act::Act;
 use crate::error::{Error, Result};
 use crate::fresh::Fresh;
-use crate::repos::{self, Repo};
+use crate::repos;
 use crate::roles;
 use crate::text::{self, LONGEST_TEXT};
 use crate::tx::Tx;
@@ -64,8 +65,21 @@ pub struct DirectCommit {
     pub from: Option<String>,
     /// The full id of the new commit, whose objects are on the disk.
     pub to: String,
+    /// Whether the branch had moved since the commit that the caller changed.
+    pub merged: bool,
     /// The paths it changes, for the log.
     pub paths: Vec<String>,
+}
+
+/// What a [`DirectCommit`] came to.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Landed {
+    /// The commit the branch was at.
+    pub from: Option<String>,
+    /// The commit it is at now.
+    pub to: String,
+    /// Whether the branch had moved since the commit that the caller changed.
+    pub merged: bool,
 }
 
 pub(super) async fn submission(tx: &mut Tx, by: &Principal, held: &Held) -> Result<Submission> {
@@ -178,17 +192,26 @@ pub(super) async fn conflicted(tx: &mut Tx, act: &Act, conflicted: &Conflicted) 
     finish(tx, act, held, seen, outcome).await
 }
 
-pub(super) async fn commit_directly(tx: &mut Tx, act: &Act, commit: &DirectCommit) -> Result<Repo> {
+pub(super) async fn commit_directly(
+    tx: &mut Tx,
+    act: &Act,
+    commit: &DirectCommit,
+) -> Result<Landed> {
     let DirectCommit {
         repo,
         from,
         to,
+        merged,
         paths,
     } = commit;
     repos::get(tx, repo).await?;
     roles::needs_owner(tx, act, repo, "commit without an ask").await?;
-    let moved = repos::move_head(tx, act, repo, from.as_deref(), to).await?;
+    repos::move_head(tx, act, repo, from.as_deref(), to).await?;
     let data: Value = json!({ "commit": to, "paths": paths });
     repos::record(tx, act, repo, "repo.committed", data).await?;
-    Ok(moved)
+    Ok(Landed {
+        from: from.clone(),
+        to: to.clone(),
+        merged: *merged,
+    })
 }

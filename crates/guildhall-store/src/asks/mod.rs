@@ -29,15 +29,14 @@ pub use changeset::{
 };
 pub use claimable::{Claimable, Overlap};
 pub use kind::{AskKind, Verdict};
-pub use land::{Conflicted, DirectCommit, Landing, Submission};
+pub use land::{Conflicted, DirectCommit, Landed, Landing, Submission};
 pub use post::NewAsk;
 pub use scope::AskScope;
 
 use crate::Store;
-use crate::act::Act;
+use crate::act::{self, Act};
 use crate::events::{Event, Events as _, Stream};
 use crate::fresh::Fresh;
-use crate::repos::Repo;
 use crate::store::Answer;
 
 /// How long a claim lives that nobody renews, unless settings say otherwise (zz page, "Lanes and Asks").
@@ -329,7 +328,15 @@ pub trait Asks: Send + Sync {
     ///
     /// [`Error::NotAllowed`](crate::Error::NotAllowed) unless an owner who is a person does it;
     /// [`Error::Moved`](crate::Error::Moved) where the head is not where the caller expects it, with where it is.
-    fn commit_directly(&self, act: Act, commit: DirectCommit) -> Answer<'_, Repo>;
+    fn commit_directly(&self, act: Act, commit: DirectCommit) -> Answer<'_, Landed>;
+
+    /// What a direct commit under the act's idempotency key came to, if there was one: it is not composed again, for it would
+    /// change nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KeyReused`](crate::Error::KeyReused) where it had other arguments.
+    fn committed_directly(&self, act: Act) -> Answer<'_, Option<Landed>>;
 }
 
 impl Asks for Store {
@@ -454,9 +461,13 @@ impl Asks for Store {
         }))
     }
 
-    fn commit_directly(&self, act: Act, commit: DirectCommit) -> Answer<'_, Repo> {
+    fn commit_directly(&self, act: Act, commit: DirectCommit) -> Answer<'_, Landed> {
         Box::pin(self.change(act, commit, |tx, act, commit| {
             Box::pin(land::commit_directly(tx, act, commit))
         }))
+    }
+
+    fn committed_directly(&self, act: Act) -> Answer<'_, Option<Landed>> {
+        Box::pin(self.read(act, |tx, act| Box::pin(act::answered(tx, act))))
     }
 }

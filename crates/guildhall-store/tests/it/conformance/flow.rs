@@ -539,6 +539,7 @@ pub(super) async fn an_owner_in_person_commits_directly(world: &World) {
             repo: repo_name(REPO),
             from: from.map(str::to_owned),
             to: to.to_owned(),
+            merged: false,
             paths: vec!["a".to_owned()],
         };
         store.commit_directly(by(who, 20), commit)
