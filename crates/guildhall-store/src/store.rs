@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::act::{self, Act};
 use crate::error::Result;
 use crate::hints::{Hub, Waiter};
+use crate::ladder::FoundOften;
 use crate::tx::Tx;
 use crate::{Stream, postgres, sqlite};
 
@@ -37,6 +38,7 @@ pub struct Store {
 struct Inner {
     engine: Engine,
     hub: Arc<Hub>,
+    found_often: FoundOften,
 }
 
 enum Engine {
@@ -80,7 +82,11 @@ impl Store {
 
     fn new(engine: Engine, hub: Arc<Hub>) -> Self {
         Self {
-            inner: Arc::new(Inner { engine, hub }),
+            inner: Arc::new(Inner {
+                engine,
+                hub,
+                found_often: FoundOften::default(),
+            }),
         }
     }
 
@@ -90,6 +96,11 @@ impl Store {
             Engine::Sqlite(_) => "SQLite",
             Engine::Postgres { .. } => "PostgreSQL",
         }
+    }
+
+    /// What this node remembers of the searches it has answered.
+    pub(crate) fn found_often(&self) -> &FoundOften {
+        &self.inner.found_often
     }
 
     /// Finishes the changes that were begun and closes the database. Later calls fail.

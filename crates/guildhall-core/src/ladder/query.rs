@@ -19,7 +19,7 @@ pub struct Query {
 }
 
 /// A word, or words that follow each other.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Term {
     /// At least one, as [`words`] gives them.
     pub words: Vec<String>,

@@ -21,6 +21,7 @@ use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::{Row, args};
 
+pub(crate) use search::FoundOften;
 pub use search::{MOST_RANKED, SearchPosition};
 pub use write::MOST_WRITTEN;
 
@@ -294,19 +295,9 @@ async fn in_range(tx: &mut Tx, repo: &RepoName, range: &RungRange) -> Result<Vec
     rows.into_iter().map(read).collect()
 }
 
-/// Takes turns with everything else that writes this repo's rungs or their index: on PostgreSQL another node may be at it,
-/// on SQLite there is one writer.
+/// Takes turns with everything else that writes this repo's rungs or their index.
 async fn take_turn(tx: &mut Tx, repo: &RepoName) -> Result<()> {
-    if tx.sqlite().is_some() {
-        return Ok(());
-    }
-    let name = format!("ladder:{repo}");
-    tx.rows(
-        "SELECT 1 FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS turn",
-        args![&name],
-    )
-    .await?;
-    Ok(())
+    tx.take_turn(&format!("ladder:{repo}")).await
 }
 
 fn read(mut row: Row) -> Result<Rung> {

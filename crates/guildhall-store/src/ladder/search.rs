@@ -8,6 +8,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use guildhall_core::RepoName;
 use guildhall_core::ladder::{Query, Term, snippet, words};
@@ -105,16 +107,63 @@ pub(super) async fn search(store: &Store, search: Search) -> Result<Found> {
 
 /// Every find that the user may see, or the first [`MOST_RANKED`].
 async fn all(store: &Store, search: Search) -> Result<Finds> {
-    let few = store.read(search.clone(), |tx, search| Box::pin(few(tx, search)));
-    if let Some(candidates) = few.await? {
-        return Ok(Finds {
-            candidates,
-            cut: false,
-        });
+    let known = store.found_often();
+    if !known.has(&search) {
+        let few = store.read(search.clone(), |tx, search| Box::pin(few(tx, search)));
+        if let Some(candidates) = few.await? {
+            return Ok(Finds {
+                candidates,
+                cut: false,
+            });
+        }
+        known.add(&search);
     }
     store
         .snapshot(search, |tx, search| Box::pin(many(tx, search)))
         .await
+}
+
+/// Searches that had more finds than the first statement takes: they begin with the second. PostgreSQL keeps one plan for the
+/// first, which is made for words that few rungs have; of a common word it reads all that the index has before it gives any.
+/// A search that is remembered for longer than it should is answered all the same.
+#[derive(Default)]
+pub(crate) struct FoundOften(Mutex<HashSet<u64>>);
+
+impl FoundOften {
+    /// Searches that are remembered: some thousands are all that people type.
+    const MOST: usize = 10_000;
+
+    fn has(&self, search: &Search) -> bool {
+        self.known().contains(&Self::key(search))
+    }
+
+    fn add(&self, search: &Search) {
+        let mut known = self.known();
+        if known.len() >= Self::MOST {
+            known.clear();
+        }
+        known.insert(Self::key(search));
+    }
+
+    /// A mistaken one costs time alone.
+    fn key(search: &Search) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let Search {
+            query,
+            only,
+            kind,
+            under,
+            user: _,
+            after: _,
+            limit: _,
+        } = search;
+        (query.terms(), only, kind, under).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Whether the user `$2` may read the repo `p`. The same as a standing on it. What is asked of the user alone is asked once,
@@ -151,36 +200,25 @@ async fn few(tx: &mut Tx, search: &Search) -> Result<Option<Vec<Candidate>>> {
         // Perhaps the user sees few repos.
         return Ok(None);
     }
-    let asked = asked(tx, &wanted, &among);
-    let rows = if tx.sqlite().is_some() {
-        let sql = concat!(
+    let sql = tx.either(
+        concat!(
             found!(),
             ", p.head, ",
             may_read!(),
             " FROM (SELECT rowid AS id FROM rung_words WHERE rung_words MATCH $1 LIMIT $3) f
              CROSS JOIN rungs r ON r.id = f.id CROSS JOIN repos p ON p.name = r.repo"
-        );
-        tx.rows(sql, args![&asked, &search.user, limit(FEW)])
-            .await?
-    } else {
-        // The plan depends on the word: where most rungs have it, it is quicker to begin reading them than to read all
-        // that the index has of it. What does not depend on it stays prepared.
-        let sql = "SELECT rung FROM rung_words WHERE words @@ CAST($1 AS TSQUERY) LIMIT $2";
-        let found = tx.rows_planned(sql, args![&asked, limit(FEW)]).await?;
-        if found.len() > FEW {
-            return Ok(None);
-        }
-        let ids = found.into_iter().map(|mut row| row.take());
-        let ids = ids.collect::<Result<Vec<i64>>>()?;
-        let sql = concat!(
+        ),
+        concat!(
             found!(),
             ", p.head, ",
             may_read!(),
-            " FROM unnest(CAST($1 AS BIGINT[])) AS f (id)
+            " FROM (SELECT rung AS id FROM rung_words WHERE words @@ CAST($1 AS TSQUERY) LIMIT $3) f
              JOIN rungs r ON r.id = f.id JOIN repos p ON p.name = r.repo"
-        );
-        tx.rows(sql, args![&array(&ids), &search.user]).await?
-    };
+        ),
+    );
+    let asked = asked(tx, &wanted, &among);
+    let args = args![&asked, &search.user, limit(FEW)];
+    let rows = tx.rows(sql, args).await?;
     if rows.len() > FEW {
         return Ok(None);
     }
