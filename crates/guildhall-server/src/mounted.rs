@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guildhall_tools::{Catalog, Selection, SelectionError, Tool};
+use guildhall_tools::{Caller, Catalog, Selection, SelectionError, Tool};
 use rmcp::model::{Tool as McpTool, ToolAnnotations};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -74,6 +74,16 @@ impl Mounted {
     /// Every tool, those that are not part of the usual menu too.
     pub fn everything(&self) -> &Catalog {
         &self.everything.catalog
+    }
+
+    /// The tools of `caller` where no packs are named: the usual menu, and the team's for a token that is bound to a team
+    /// session.
+    pub fn menu(&self, caller: &Caller) -> &Catalog {
+        if caller.bound.is_some() {
+            self.everything()
+        } else {
+            self.catalog()
+        }
     }
 
     /// The tools of the usual menu.

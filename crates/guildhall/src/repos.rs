@@ -13,7 +13,7 @@ use guildhall_git::{
 use guildhall_packs::code::Code;
 use guildhall_packs::git::Repositories;
 use guildhall_packs::ladder::Summaries;
-use guildhall_packs::lanes::{self, Queue};
+use guildhall_packs::lanes::{Queue, Rules};
 use guildhall_packs::roles::Granting;
 use guildhall_server::{Apart, Mounted, NewRepo, Origin, PackStream, RepoHost, RepoView};
 use guildhall_store::{
@@ -21,10 +21,11 @@ use guildhall_store::{
     Roles as _, Store,
 };
 use guildhall_tools::{
-    Caller, Catalog, ErrorKind, MountError, RepoAccess, RepoResolver, ToolError, WantedRepo,
+    Caller, Catalog, ErrorKind, MountError, Pack, RepoAccess, RepoResolver, ToolError, WantedRepo,
 };
 
 use crate::turns::Turns;
+use crate::wiring::Parts;
 
 /// Most names that a refusal lists.
 const MOST_LISTED: usize = 20;
@@ -112,31 +113,30 @@ impl Repositories for OpenRepos {
     }
 }
 
-/// The repositories of one server. Cheap to clone.
+/// The packs that the doors of every repository serve, over one store. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct HostedRepos(Arc<Inner>);
-
-struct Inner {
-    store: Store,
-    open: Arc<OpenRepos>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
-    tools: Arc<Mounted>,
-    workspace: PathBuf,
-    turns: Arc<Turns>,
+pub(crate) struct RepoPacks {
+    repositories: Arc<dyn Repositories>,
+    granting: Granting,
+    summaries: Summaries,
+    queue: Queue,
+    code: Code,
 }
 
-impl HostedRepos {
-    /// Those that `store` knows and `open` has, for a server of `workspace`.
+impl RepoPacks {
+    /// What they are called.
+    pub(crate) const NAMES: [&str; 5] = ["git", "ladder", "lanes", "code", "roles"];
+
+    /// Those over `store` and the repositories of `turns`.
     pub(crate) fn new(
-        store: Store,
-        open: Arc<OpenRepos>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<dyn Ids>,
-        rules: lanes::Rules,
-        workspace: &Path,
-    ) -> Result<Self, MountError> {
-        let repositories: Arc<dyn Repositories> = Arc::clone(&open) as _;
+        store: &Store,
+        turns: &Arc<Turns>,
+        clock: &Arc<dyn Clock>,
+        ids: &Arc<dyn Ids>,
+        rules: Rules,
+    ) -> Self {
+        let (clock, ids) = (Arc::clone(clock), Arc::clone(ids));
+        let repositories: Arc<dyn Repositories> = Arc::clone(turns.open()) as _;
         let granting = Granting {
             roles: Arc::new(store.clone()),
             clock: Arc::clone(&clock),
@@ -155,27 +155,73 @@ impl HostedRepos {
             ids: Arc::clone(&ids),
             rules,
         };
-        let turns = Arc::new(Turns::new(Arc::clone(&open)));
         let code = Code {
             asks: Arc::new(store.clone()),
             repos: Arc::new(store.clone()),
-            turns: Arc::clone(&turns) as _,
-            clock: Arc::clone(&clock),
-            ids: Arc::clone(&ids),
-        };
-        let catalog = Catalog::mount([
-            guildhall_packs::git::pack(&repositories),
-            guildhall_packs::ladder::pack(&summaries),
-            lanes::pack(&queue),
-            guildhall_packs::code::pack(&code),
-            guildhall_packs::roles::pack(&granting),
-        ])?;
-        Ok(Self(Arc::new(Inner {
-            store,
-            open,
+            turns: Arc::clone(turns) as _,
             clock,
             ids,
-            tools: Arc::new(Mounted::new(catalog, "repo")),
+        };
+        Self {
+            repositories,
+            granting,
+            summaries,
+            queue,
+            code,
+        }
+    }
+
+    /// The pack of this name.
+    pub(crate) fn pack(&self, name: &str) -> Option<Pack> {
+        Some(match name {
+            "git" => guildhall_packs::git::pack(&self.repositories),
+            "ladder" => guildhall_packs::ladder::pack(&self.summaries),
+            "lanes" => guildhall_packs::lanes::pack(&self.queue),
+            "code" => guildhall_packs::code::pack(&self.code),
+            "roles" => guildhall_packs::roles::pack(&self.granting),
+            _ => return None,
+        })
+    }
+}
+
+/// The repositories of one server. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct HostedRepos(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    open: Arc<OpenRepos>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    tools: Arc<Mounted>,
+    workspace: PathBuf,
+    turns: Arc<Turns>,
+}
+
+impl HostedRepos {
+    /// Those that `store` knows and `turns` has, with the tools of `parts`, for a server of `workspace`.
+    pub(crate) fn new(
+        store: Store,
+        turns: Arc<Turns>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        parts: &Parts,
+        workspace: &Path,
+    ) -> Result<Self, MountError> {
+        let packs = || {
+            RepoPacks::NAMES
+                .iter()
+                .filter_map(|name| parts.repos.pack(name))
+        };
+        let team = guildhall_packs::team::pack(&parts.coordination);
+        let tools = Mounted::new(Catalog::mount(packs())?, "repo")
+            .with_everything(Catalog::mount(packs().chain([team]))?);
+        Ok(Self(Arc::new(Inner {
+            store,
+            open: Arc::clone(turns.open()),
+            clock,
+            ids,
+            tools: Arc::new(tools),
             workspace: workspace.to_owned(),
             turns,
         })))

@@ -26,6 +26,11 @@ impl Turns {
         }
     }
 
+    /// The repositories they are at.
+    pub(crate) fn open(&self) -> &Arc<OpenRepos> {
+        &self.open
+    }
+
     /// The right to take in or remove a repository of this name.
     pub(crate) async fn of_name(&self, name: &RepoName) -> OwnedMutexGuard<()> {
         let turn = {

@@ -11,17 +11,16 @@ use guildhall_core::memory::MemoryTracker;
 use guildhall_core::tracker::Tracker;
 use guildhall_core::{Clock, Ids, SystemClock, SystemIds};
 use guildhall_local::{Board, BoardOptions, IdPrefix};
-use guildhall_packs::git::Repositories;
 use guildhall_packs::lanes::Rules;
 use guildhall_packs::team::Coordination;
 use guildhall_server::{MountSource, Mounted};
 use guildhall_tools::{Catalog, Pack};
 use tokio::sync::watch;
 
-use crate::repos::OpenRepos;
+use crate::repos::RepoPacks;
 
 /// The packs that settings can name.
-const PACKS: &[&str] = &["local", "git", "team"];
+const PACKS: &[&str] = &["local", "git", "ladder", "lanes", "code", "roles", "team"];
 
 /// The packs that are there for who asks for them by name, whatever the settings mount.
 const ALWAYS: &[&str] = &["team"];
@@ -43,17 +42,18 @@ struct OpenBoard {
 /// What packs work on and no settings change.
 #[derive(Clone)]
 pub(crate) struct Parts {
+    /// The team sessions.
+    pub(crate) coordination: Coordination,
     /// The hosted repositories.
-    pub(crate) repositories: Arc<dyn Repositories>,
-    /// The team sessions; none where the database is not open.
-    pub(crate) coordination: Option<Coordination>,
+    pub(crate) repos: RepoPacks,
 }
 
-/// Makes what `loaded` asks for. `open` is the board of the settings before; the parts stay what they are.
+/// Makes what `loaded` asks for. `open` is the board of the settings before; the parts stay what they are. Where the database
+/// is not open there are none, nor the packs that need them.
 fn wire(
     loaded: &Loaded,
     open: &mut Option<OpenBoard>,
-    parts: &Parts,
+    parts: Option<&Parts>,
 ) -> Result<Wired, SettingsError> {
     let settings = &loaded.settings;
     let active = settings.active_tracker();
@@ -90,11 +90,11 @@ fn wire(
             return Err(loaded.refusal("tracker.kind", None, message));
         }
     };
-    let pack = |name: &str| match (name, &board, &parts.coordination) {
-        ("local", Some(board), _) => Some(guildhall_packs::local::pack(board)),
-        ("git", ..) => Some(guildhall_packs::git::pack(&parts.repositories)),
-        ("team", _, Some(coordination)) => Some(guildhall_packs::team::pack(coordination)),
-        _ => None,
+    let pack = |name: &str| match (name, parts) {
+        ("local", _) => board.as_ref().map(guildhall_packs::local::pack),
+        ("team", Some(parts)) => Some(guildhall_packs::team::pack(&parts.coordination)),
+        (name, Some(parts)) => parts.repos.pack(name),
+        (_, None) => None,
     };
     let mount = |names: &[&str]| {
         let packs: Vec<Pack> = names.iter().filter_map(|name| pack(name)).collect();
@@ -176,7 +176,7 @@ impl LiveMounts {
         parts: Parts,
     ) -> Result<(Self, Wired), SettingsError> {
         let mut open = None;
-        let wired = wire(loaded, &mut open, &parts)?;
+        let wired = wire(loaded, &mut open, Some(&parts))?;
         let reloader = Reloader::new(workspace, loaded);
         let mounts = Self {
             current: ArcSwap::new(Arc::clone(&wired.mounted)),
@@ -212,7 +212,7 @@ impl LiveMounts {
             return;
         };
         let wired = loaded.and_then(|loaded| {
-            let wired = wire(&loaded, open, parts)?;
+            let wired = wire(&loaded, open, Some(&*parts))?;
             Ok((wired, loaded.warnings))
         });
         match wired {
@@ -268,17 +268,18 @@ pub(crate) fn machine() -> (Arc<dyn Clock>, Arc<dyn Ids>) {
 }
 
 /// Checks that `loaded` can be mounted, without keeping anything open.
-pub(crate) fn check(workspace: &Workspace, loaded: &Loaded) -> Result<Wired, SettingsError> {
-    let parts = Parts {
-        repositories: Arc::new(OpenRepos::new(&workspace.state_dir)),
-        coordination: None,
-    };
-    wire(loaded, &mut None, &parts)
+pub(crate) fn check(loaded: &Loaded) -> Result<Wired, SettingsError> {
+    wire(loaded, &mut None, None)
 }
 
 #[cfg(test)]
 mod tests {
+    use guildhall_store::Store;
+    use guildhall_store::team::Sightings;
+
     use super::*;
+    use crate::repos::OpenRepos;
+    use crate::turns::Turns;
 
     fn workspace(workflow: Option<&str>) -> (tempfile::TempDir, Workspace) {
         let dir = tempfile::tempdir().unwrap();
@@ -293,6 +294,25 @@ mod tests {
         Settings::load(workspace, &|_| None).unwrap()
     }
 
+    async fn parts(workspace: &Workspace) -> Parts {
+        std::fs::create_dir_all(&workspace.state_dir).unwrap();
+        let file = workspace.state_dir.join("store.db");
+        let store = Store::open_sqlite(&file).await.unwrap();
+        let (clock, ids) = machine();
+        let open = Arc::new(OpenRepos::new(&workspace.state_dir));
+        let turns = Arc::new(Turns::new(open));
+        Parts {
+            repos: RepoPacks::new(&store, &turns, &clock, &ids, Rules::default()),
+            coordination: Coordination {
+                team: Arc::new(store.clone()),
+                clock,
+                ids,
+                templates: guildhall_packs::team::templates(None),
+                sightings: Sightings::new(store),
+            },
+        }
+    }
+
     fn tools(mounted: &Mounted) -> usize {
         mounted.catalog().tools().count()
     }
@@ -300,7 +320,7 @@ mod tests {
     #[test]
     fn without_a_file_the_local_board_is_mounted() {
         let (_dir, workspace) = workspace(None);
-        let wired = check(&workspace, &load(&workspace)).unwrap();
+        let wired = check(&load(&workspace)).unwrap();
         assert_eq!(
             (tools(&wired.mounted), wired.mounted.server_name().as_str()),
             (5, "lorenz_local")
@@ -311,42 +331,41 @@ mod tests {
     #[test]
     fn the_memory_tracker_mounts_no_tools_and_tools_can_be_named_beside_it() {
         let (_dir, memory) = workspace(Some("---\ntracker:\n  kind: memory\n---\n"));
-        let wired = check(&memory, &load(&memory)).unwrap();
+        let wired = check(&load(&memory)).unwrap();
         assert_eq!((tools(&wired.mounted), wired.tracker.kind()), (0, "memory"));
         let (_dir, both) = workspace(Some(
             "---\ntracker:\n  kind: memory\ntools:\n  local: {}\n---\n",
         ));
-        assert_eq!(tools(&check(&both, &load(&both)).unwrap().mounted), 5);
+        assert_eq!(tools(&check(&load(&both)).unwrap().mounted), 5);
     }
 
     #[test]
     fn an_unknown_pack_is_refused_with_the_known_ones() {
         let (_dir, workspace) = workspace(Some("---\ntools:\n  locale: {}\n---\n"));
-        let error = check(&workspace, &load(&workspace))
-            .err()
-            .unwrap()
-            .to_string();
+        let error = check(&load(&workspace)).err().unwrap().to_string();
         assert!(
-            error.contains("unsupported tool pack: locale (known tool packs: local, git, team)"),
+            error.contains("unsupported tool pack: locale (known tool packs: local, git, ladder, lanes, code, roles, team)"),
             "{error}"
         );
     }
 
-    #[test]
-    fn packs_over_repositories_mount_when_they_are_named() {
-        let (_dir, workspace) = workspace(Some("---\ntools:\n  git: {}\n---\n"));
-        let wired = check(&workspace, &load(&workspace)).unwrap();
-        assert_eq!(wired.mounted.catalog().packs(), ["local", "git"]);
-        assert!(wired.mounted.catalog().tool("git_log").is_some());
+    #[tokio::test]
+    async fn packs_over_repositories_mount_when_they_are_named() {
+        for name in RepoPacks::NAMES {
+            let text = format!("---\ntools:\n  {name}: {{}}\n---\n");
+            let (_dir, workspace) = workspace(Some(&text));
+            let parts = parts(&workspace).await;
+            let (mounts, _) = LiveMounts::start(&workspace, &load(&workspace), parts).unwrap();
+            let mounted = mounts.current();
+            assert_eq!(mounted.catalog().packs(), ["local", name]);
+            assert_eq!(mounted.everything().packs(), ["local", name, "team"]);
+        }
     }
 
-    #[test]
-    fn a_reload_shows_in_the_next_look_and_a_bad_file_changes_nothing() {
+    #[tokio::test]
+    async fn a_reload_shows_in_the_next_look_and_a_bad_file_changes_nothing() {
         let (dir, workspace) = workspace(None);
-        let parts = Parts {
-            repositories: Arc::new(OpenRepos::new(&workspace.state_dir)),
-            coordination: None,
-        };
+        let parts = parts(&workspace).await;
         let (mounts, _) = LiveMounts::start(&workspace, &load(&workspace), parts).unwrap();
         let mut changes = mounts.changes();
         assert_eq!(tools(&mounts.current()), 5);

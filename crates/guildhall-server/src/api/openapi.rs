@@ -50,7 +50,7 @@ pub(crate) async fn describe(
     let tools = mounted.everything().listed(&caller).collect::<Vec<_>>();
     let in_repos = hosted
         .iter()
-        .flat_map(|mounted| mounted.catalog().listed(&caller))
+        .flat_map(|mounted| mounted.menu(&caller).listed(&caller))
         .collect::<Vec<_>>();
     let description = Writer::new().document(app.parts.about.version, [&tools, &in_repos]);
     reply::json(StatusCode::OK, description.to_string())

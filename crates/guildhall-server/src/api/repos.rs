@@ -129,7 +129,7 @@ pub(crate) async fn tools(
 ) -> Result<Response, Refusal> {
     let repo = find(&app, &caller, &owner, &repo).await?;
     let mounted = app.repos()?.tools();
-    let tools = mounted.catalog().listed(&caller);
+    let tools = mounted.menu(&caller).listed(&caller);
     Ok(reply::result(&Tools::of(tools.filter(|tool| {
         let least = tool.scope().repo_role();
         least.is_none_or(|least| repo.role >= least)
@@ -155,7 +155,8 @@ pub(crate) async fn call(
     }
     found?;
     let (mounted, name) = (mounted?, format!("{owner}/{repo}"));
-    Ok(run(&app, caller, mounted.catalog(), &tool, Some(&name), body).await)
+    let menu = mounted.menu(&caller);
+    Ok(run(&app, caller, menu, &tool, Some(&name), body).await)
 }
 
 async fn find(

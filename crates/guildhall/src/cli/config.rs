@@ -57,8 +57,8 @@ fn load(file: &File) -> Result<(Workspace, Result<Loaded, SettingsError>), Comma
 }
 
 fn check(file: &File) -> CommandResult {
-    let (workspace, loaded) = load(file)?;
-    let checked = loaded.and_then(|loaded| wiring::check(&workspace, &loaded).map(|_| loaded));
+    let (_, loaded) = load(file)?;
+    let checked = loaded.and_then(|loaded| wiring::check(&loaded).map(|_| loaded));
     let (warnings, errors) = match &checked {
         Ok(loaded) => (loaded.warnings.as_slice(), &[][..]),
         Err(error) => (&[][..], error.problems.as_slice()),

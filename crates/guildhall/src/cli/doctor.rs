@@ -141,7 +141,7 @@ fn tmux() -> Check {
 
 fn settings(workspace: &Workspace) -> Result<String, String> {
     let loaded = Settings::load(workspace, &process_env).map_err(|error| error.to_string())?;
-    wiring::check(workspace, &loaded).map_err(|error| error.to_string())?;
+    wiring::check(&loaded).map_err(|error| error.to_string())?;
     let root = workspace.root.display();
     match loaded.warnings.len() {
         0 => Ok(format!("those of {root} hold")),

@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, Claim, Owned, Running};
 use crate::output::{CommandError, CommandResult, say};
-use crate::repos::{HostedRepos, OpenRepos};
+use crate::repos::{HostedRepos, OpenRepos, RepoPacks};
+use crate::turns::Turns;
 use crate::wiring::{self, LiveMounts, Parts, Wired};
 use crate::{client, demo, telemetry};
 
@@ -135,25 +136,27 @@ async fn start(
     )
     .await
     .map(Arc::new)?;
+    let turns = Arc::new(Turns::new(open));
+    let rules = wiring::lane_rules(&loaded.settings);
     let parts = Parts {
-        repositories: Arc::clone(&open) as _,
-        coordination: Some(Coordination {
+        coordination: Coordination {
             team: Arc::new(store.clone()),
             clock: Arc::clone(&clock),
             ids: Arc::clone(&ids),
             templates: guildhall_packs::team::templates(Some(workspace.root.clone())),
             sightings: directory.sightings().clone(),
-        }),
+        },
+        repos: RepoPacks::new(&store, &turns, &clock, &ids, rules),
     };
     let (mounts, wired) =
-        LiveMounts::start(workspace, loaded, parts).map_err(CommandError::usage)?;
+        LiveMounts::start(workspace, loaded, parts.clone()).map_err(CommandError::usage)?;
     let made = if args.demo { fill_board(&wired)? } else { 0 };
     let repos = HostedRepos::new(
         store.clone(),
-        open,
+        turns,
         Arc::clone(&clock),
         Arc::clone(&ids),
-        wiring::lane_rules(&loaded.settings),
+        &parts,
         &workspace.root,
     )?;
     repos.settle().await?;

@@ -182,7 +182,7 @@ fn config_checks_shows_and_describes_the_settings() {
     let ran = place.run(&["config", "check"]);
     assert!(
         ran.err
-            .contains("unsupported tool pack: nonsense (known tool packs: local, git, team)"),
+            .contains("unsupported tool pack: nonsense (known tool packs: local, git, ladder, lanes, code, roles, team)"),
         "{ran:?}"
     );
     let ran = place.run(&["up", "--port", "0"]);

@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::hosted::Bench;
 use crate::support::{Place, Up};
 
 /// The page's example calls, as they stand there.
@@ -56,13 +57,18 @@ const EXAMPLES: [(&str, &str); 4] = [
 /// A server with the page's session, made by `team up` outside of a git repository.
 fn with_session() -> (Place, Up) {
     let place = Place::new();
+    let up = with_session_in(&place);
+    (place, up)
+}
+
+fn with_session_in(place: &Place) -> Up {
     let up = place.up(&[]);
     let made = place
         .run(&["team", "up", "myproject", "1", "--layout", "none", "--json"])
         .json();
     assert_eq!(made["session"], "myproject-1");
     assert_eq!(made["roles"].as_array().expect("it is there").len(), 9);
-    (place, up)
+    up
 }
 
 /// Calls tools over one of the doors. The text of a call goes out as it is given.
@@ -361,7 +367,13 @@ fn the_plain_door_answers_with_a_status_and_a_code() {
 
 #[test]
 fn the_teams_tools_are_there_by_name_and_for_bound_tokens_and_not_on_the_usual_menu() {
-    let (place, up) = with_session();
+    let bench = Bench::new();
+    let (place, up) = (&bench.place, with_session_in(&bench.place));
+    let origin = bench.origin();
+    let origin = origin.to_str().expect("a text");
+    place
+        .run(&["repo", "add", "acme/site", "--path", origin])
+        .ok();
     let names = |agent: &Http, path: &str| -> Vec<String> {
         let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
         let (status, answer) = agent.post(path, list.to_owned());
@@ -373,19 +385,28 @@ fn the_teams_tools_are_there_by_name_and_for_bound_tokens_and_not_on_the_usual_m
             .collect()
     };
     let is_team = |name: &String| name.starts_with("devorch_");
-    let free = Http::new(&up, agent_token(&place, "codex"));
-    assert!(!names(&free, "/mcp").iter().any(is_team));
+    let free = Http::new(&up, agent_token(place, "codex"));
+    let in_repo = "/api/repos/acme/site/mcp";
+    for usual in ["/mcp", in_repo] {
+        assert!(!names(&free, usual).iter().any(is_team), "{usual}");
+    }
     assert!(names(&free, "/mcp/team").iter().all(is_team));
     let bound = std::fs::read_to_string(place.state().join("team/myproject-1/ai.token"))
         .expect("it is there");
     let bound = Http::new(&up, bound.trim().to_owned());
-    assert_eq!(
-        names(&bound, "/mcp")
-            .iter()
-            .filter(|name| is_team(name))
-            .count(),
-        7
-    );
+    for menu in ["/mcp", in_repo] {
+        let names = names(&bound, menu);
+        assert_eq!(
+            names.iter().filter(|name| is_team(name)).count(),
+            7,
+            "{menu}"
+        );
+    }
+    let begin = "/api/repos/acme/site/tools/devorch_get_setup_instructions";
+    let mine = json!({ "session": "myproject-1", "role": "ai", "agent": "claude" }).to_string();
+    assert_eq!(free.post(begin, mine.clone()).0, 404);
+    let (status, answer) = bound.post(begin, mine);
+    assert_eq!(status, 200, "{answer}");
 }
 
 #[test]
