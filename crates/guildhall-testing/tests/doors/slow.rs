@@ -1,17 +1,27 @@
 //! Clients that are slow, silent or many.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use bytes::Bytes;
+use futures::{StreamExt as _, stream};
 use guildhall_server::Limits;
 use guildhall_testing::{Setup, TestServer};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
+use guildhall_server::mcp;
 use guildhall_testing::Mounts;
 use guildhall_tools::Catalog;
 
-use crate::support::{Call, PATIENCE, Watch, mounts, one_of, probe, read_until, server};
+use crate::support::{
+    Call, OnDrop, PATIENCE, Watch, catalog, mounts, one_of, probe, read_until, server,
+};
 
 async fn server_with(limits: Limits) -> TestServer {
     TestServer::start(Setup {
@@ -79,6 +89,76 @@ async fn a_stream_that_is_not_read_harms_nobody() {
     }
     let mut last = unread.pop().unwrap().into_body();
     read_until(&mut last, "acknowledged").await;
+}
+
+/// A server with a route `/endless` beside its own, whose answer never ends and adds a permit to `ended` once it is let go.
+async fn server_with_endless(mounts: Arc<Mounts>, ended: &Arc<Semaphore>) -> TestServer {
+    let endless = {
+        let ended = Arc::clone(ended);
+        get(move || {
+            let held = OnDrop(Arc::clone(&ended));
+            let bytes = stream::repeat(Bytes::from(vec![0; 1 << 16]));
+            async move {
+                Body::from_stream(bytes.map(move |bytes| {
+                    let _held = &held;
+                    Ok::<_, std::io::Error>(bytes)
+                }))
+            }
+        })
+    };
+    let setup = Setup {
+        limits: Limits {
+            write_timeout: Duration::from_millis(100),
+            ..Limits::default()
+        },
+        ..Setup::of(mounts)
+    };
+    TestServer::start_with(setup, |app, _| {
+        guildhall_server::router(Arc::clone(app), &mcp::endpoint(app))
+            .merge(Router::new().route("/endless", endless))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_read_is_given_up_and_what_it_held_is_free() {
+    let ended = Arc::new(Semaphore::new(0));
+    let server = server_with_endless(mounts(), &ended).await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    stream
+        .write_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .unwrap();
+    // The client is there, with its connection open, and reads no more than the beginning.
+    stream.read_exact(&mut [0; 15]).await.unwrap();
+    one_of(&ended).await;
+    closed(&mut stream).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_has_nothing_to_say_yet_is_never_cut() {
+    let (watch, ended) = (Watch::default(), Arc::new(Semaphore::new(0)));
+    let mounts = Mounts::new(Catalog::mount([probe(&watch)]).unwrap());
+    let server = server_with_endless(Arc::clone(&mounts), &ended).await;
+    let listen = json!({ "notifications": { "toolsListChanged": true } });
+    let mut events = Call::modern(&server, "subscriptions/listen", listen)
+        .open()
+        .await
+        .into_body();
+    read_until(&mut events, "acknowledged").await;
+    let held = tokio::spawn(Call::tool(&server, "probe_hold", &json!({})).send());
+    one_of(&watch.begun).await;
+
+    // Whoever came later and does not read is cut meanwhile.
+    let unread = Call::new(&server, "GET", "/endless").open().await;
+    one_of(&ended).await;
+    drop(unread);
+
+    watch.go.add_permits(1);
+    let reply = held.await.unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    mounts.mount(catalog());
+    read_until(&mut events, "list_changed").await;
 }
 
 #[tokio::test]

@@ -384,7 +384,8 @@ pub(crate) async fn one_of(semaphore: &Semaphore) {
     permit.await.expect("it happens").unwrap().forget();
 }
 
-struct OnDrop(Arc<Semaphore>);
+/// Adds a permit once it is let go.
+pub(crate) struct OnDrop(pub(crate) Arc<Semaphore>);
 
 impl Drop for OnDrop {
     fn drop(&mut self) {
