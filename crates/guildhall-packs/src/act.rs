@@ -13,6 +13,7 @@ pub(crate) fn act(context: &CallContext, clock: &dyn Clock) -> Act {
             tool: key.tool.to_owned(),
             key: key.key.clone(),
             arguments: key.arguments,
+            repo: context.repo().ok().map(|repo| repo.name.clone()),
         }),
         None => act,
     }

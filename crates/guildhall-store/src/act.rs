@@ -1,6 +1,6 @@
 //! Who changes something, when, and under which idempotency key.
 
-use guildhall_core::Principal;
+use guildhall_core::{Principal, RepoName};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,6 +36,8 @@ pub struct Once {
     pub key: String,
     /// A hash of the call's other arguments.
     pub arguments: [u8; 32],
+    /// The repo that the call is about: the key goes with it.
+    pub repo: Option<RepoName>,
 }
 
 impl Act {
@@ -98,9 +100,9 @@ async fn begin(tx: &mut Tx, act: &Act, once: &Once) -> Result<Option<String>> {
     }
     let taken = tx
         .run(
-            "INSERT INTO once (principal, tool, key, arguments, at) VALUES ($1, $2, $3, $4, $5)
+            "INSERT INTO once (principal, tool, key, arguments, at, repo) VALUES ($1, $2, $3, $4, $5, $7)
              ON CONFLICT (principal, tool, key) DO UPDATE
-                SET arguments = excluded.arguments, answer = NULL, at = excluded.at
+                SET arguments = excluded.arguments, answer = NULL, at = excluded.at, repo = excluded.repo
                 WHERE once.at <= $6",
             args![
                 &act.by,
@@ -108,7 +110,8 @@ async fn begin(tx: &mut Tx, act: &Act, once: &Once) -> Result<Option<String>> {
                 &once.key,
                 &once.arguments,
                 act.at,
-                act.at - KEY_LIVES
+                act.at - KEY_LIVES,
+                once.repo.as_ref().map(RepoName::as_str)
             ],
         )
         .await?;
@@ -149,6 +152,12 @@ async fn kept(tx: &mut Tx, act: &Act, once: &Once) -> Result<Option<Option<Strin
         });
     }
     kept.take().map(Some)
+}
+
+/// Forgets the keys of calls about `repo`.
+pub(crate) async fn forget(tx: &mut Tx, repo: &RepoName) -> Result<()> {
+    let sql = "DELETE FROM once WHERE repo = $1";
+    tx.run(sql, args![repo.as_str()]).await.map(drop)
 }
 
 /// Forgets the keys whose time is over.

@@ -290,6 +290,22 @@ fn user_of(principal: &Principal) -> Option<Principal> {
     Principal::user(principal.user_address()).ok()
 }
 
+/// Refuses a role on a lane to a user who does not contribute to the repo.
+pub(crate) async fn needs_to_contribute(
+    tx: &mut Tx,
+    user: &Principal,
+    repo: &RepoName,
+    role: &str,
+) -> Result<()> {
+    let standing = roles::standing_of_caller(tx, user, repo, None).await?;
+    if standing.repo >= Some(RepoRole::Contributor) {
+        return Ok(());
+    }
+    Err(Error::NotAllowed(format!(
+        "`{user}` is not a contributor of `{repo}`, and a lane's {role}s are"
+    )))
+}
+
 /// Gives a user their role on a new lane. Whoever coordinates can submit to the default branch, so a proposer can name
 /// nobody who is less than they had to be themselves.
 async fn give(
@@ -303,12 +319,7 @@ async fn give(
     if principals::account(tx, user).await?.is_none() {
         return Err(Error::missing("user", user));
     }
-    let standing = roles::standing_of_caller(tx, user, repo, None).await?;
-    if standing.repo < Some(RepoRole::Contributor) {
-        return Err(Error::NotAllowed(format!(
-            "`{user}` is not a contributor of `{repo}`, and a lane's {role}s are"
-        )));
-    }
+    needs_to_contribute(tx, user, repo, role.name()).await?;
     tx.run(
         "INSERT INTO roles (repo, lane, user_name, role, granted_at, granted_by)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",

@@ -36,6 +36,7 @@ pub(crate) const SQLITE: &[Migration] = migrations!("sqlite":
     5 "0005_team",
     6 "0006_ladder",
     7 "0007_indexed",
+    8 "0008_of_repos",
 );
 
 pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
@@ -46,6 +47,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
     5 "0005_team",
     6 "0006_ladder",
     7 "0007_indexed",
+    8 "0008_of_repos",
 );
 
 /// What is recorded of an applied migration.

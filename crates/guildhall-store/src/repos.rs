@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::act::Act;
+use crate::act::{self, Act};
 use crate::error::{Error, Result};
 use crate::events::{About, NewEvent, Stream};
 use crate::roles;
 use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::{Row, args};
-use crate::{Store, lanes, principals};
+use crate::{Store, lanes, principals, team};
 
 macro_rules! columns {
     ($rest:literal) => {
@@ -113,8 +113,8 @@ impl Repos for Store {
     fn repos(&self) -> Answer<'_, Vec<Repo>> {
         Box::pin(self.read((), |tx, ()| {
             Box::pin(async move {
-                let rows = tx.rows(columns!("ORDER BY name"), &[]).await?;
-                rows.into_iter().map(read).collect()
+                let mut rows = tx.rows(columns!("ORDER BY name"), &[]).await?;
+                rows.iter_mut().map(read).collect()
             })
         }))
     }
@@ -213,6 +213,9 @@ async fn remove(tx: &mut Tx, act: &Act, name: &RepoName) -> Result<()> {
     if tx.run(sql, args![name.as_str()]).await? == 0 {
         return Err(Error::missing("repo", name));
     }
+    // Nothing of it is there for another one of the same name.
+    act::forget(tx, name).await?;
+    team::leave_repo(tx, act, name).await?;
     record(tx, act, name, "repo.removed", json!({})).await
 }
 
@@ -235,7 +238,7 @@ pub(crate) async fn record(
 pub(crate) async fn find(tx: &mut Tx, name: &RepoName) -> Result<Option<Repo>> {
     tx.row(columns!("WHERE name = $1"), args![name.as_str()])
         .await?
-        .map(read)
+        .map(|mut row| read(&mut row))
         .transpose()
 }
 
@@ -246,7 +249,8 @@ pub(crate) async fn get(tx: &mut Tx, name: &RepoName) -> Result<Repo> {
         .ok_or_else(|| Error::missing("repo", name))
 }
 
-fn read(mut row: Row) -> Result<Repo> {
+/// The columns of a repo, in the order above.
+pub(crate) fn read(row: &mut Row) -> Result<Repo> {
     let name: String = row.take()?;
     Ok(Repo {
         name: name

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::act::Act;
 use crate::error::{Error, Result};
 use crate::events::{About, NewEvent, Stream};
-use crate::repos;
+use crate::repos::{self, Repo};
 use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::{Row, args};
@@ -86,6 +86,10 @@ pub trait Roles: Send + Sync {
         repo: RepoName,
         lane: Option<String>,
     ) -> Answer<'_, Standing>;
+
+    /// Every repo that `user` (`None` for a caller without a token) may read, by name, and as what. Nothing more than what is
+    /// public, for somebody who is disabled.
+    fn readable(&self, user: Option<Principal>) -> Answer<'_, Vec<(Repo, RepoRole)>>;
 }
 
 impl Roles for Store {
@@ -127,6 +131,38 @@ impl Roles for Store {
             Box::pin(standing(tx, principal.as_ref(), repo, lane.as_deref()))
         }))
     }
+
+    fn readable(&self, user: Option<Principal>) -> Answer<'_, Vec<(Repo, RepoRole)>> {
+        Box::pin(self.read(user, |tx, user| Box::pin(readable(tx, user.as_ref()))))
+    }
+}
+
+async fn readable(tx: &mut Tx, user: Option<&Principal>) -> Result<Vec<(Repo, RepoRole)>> {
+    let user = user.map(Principal::name);
+    let rows = tx
+        .rows(
+            "SELECT h.name, h.public, h.default_branch, h.head, h.origin, h.created_at, h.created_by,
+                u.operator, r.lane, r.role
+             FROM repos h
+             LEFT JOIN principals u ON u.name = $1 AND u.disabled_at IS NULL
+             LEFT JOIN roles r ON r.user_name = u.name AND r.repo = h.name AND r.lane = ''
+             ORDER BY h.name",
+            args![user],
+        )
+        .await?;
+    let mut readable = Vec::with_capacity(rows.len());
+    for mut row in rows {
+        let repo = repos::read(&mut row)?;
+        let mut standing = Standing {
+            repo: repos::role_of_anybody(&repo),
+            ..Standing::default()
+        };
+        standing.take(&mut row)?;
+        if let Some(role) = standing.repo {
+            readable.push((repo, role));
+        }
+    }
+    Ok(readable)
 }
 
 async fn grant(
@@ -136,6 +172,7 @@ async fn grant(
     user: &Principal,
     role: &Role,
 ) -> Result<Grant> {
+    take_turn(tx, repo, user).await?;
     may_set(tx, act, repo, user, role).await?;
     if principals::account(tx, user).await?.is_none() {
         return Err(Error::missing("user", user));
@@ -149,6 +186,7 @@ async fn grant(
         .await?;
     } else {
         lanes::must_exist(tx, repo, lane).await?;
+        lanes::needs_to_contribute(tx, user, repo, name).await?;
     }
     tx.run(
         "INSERT INTO roles (repo, lane, user_name, role, granted_at, granted_by)
@@ -168,6 +206,11 @@ async fn grant(
     read(granted)
 }
 
+/// Takes turns with whoever sets a role of this user there: of two grants at once the later one holds.
+async fn take_turn(tx: &mut Tx, repo: &RepoName, user: &Principal) -> Result<()> {
+    tx.take_turn(&format!("role:{repo}:{user}")).await
+}
+
 async fn withdraw(
     tx: &mut Tx,
     act: &Act,
@@ -175,6 +218,7 @@ async fn withdraw(
     user: &Principal,
     role: &Role,
 ) -> Result<()> {
+    take_turn(tx, repo, user).await?;
     may_set(tx, act, repo, user, role).await?;
     let (lane, name) = role.columns();
     let sql = "DELETE FROM roles WHERE repo = $1 AND lane = $2 AND user_name = $3 AND role = $4";
@@ -331,6 +375,11 @@ impl Standing {
 
     /// With what the role on the repo gives on `lane`.
     fn on(mut self, lane: Option<&str>) -> Self {
+        if self.repo < Some(RepoRole::Contributor) {
+            // Lanes are for who contributes: whoever no longer does keeps no part in them.
+            self.coordinator = false;
+            self.maintainer = false;
+        }
         if lane.is_some() && self.repo >= Some(RepoRole::Maintainer) {
             self.maintainer = true;
             self.coordinator |= lane == Some(OWN_LANE);

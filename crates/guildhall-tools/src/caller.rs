@@ -50,6 +50,8 @@ pub struct Caller {
     pub operator: bool,
     /// The role of a team session that this token speaks for, and for no other.
     pub bound: Option<Arc<Binding>>,
+    /// The id of this token, for what must still hold when a long call ends.
+    pub token: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -61,6 +63,7 @@ impl Caller {
             repos: None,
             operator: false,
             bound: None,
+            token: None,
         }
     }
 

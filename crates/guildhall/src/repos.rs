@@ -1,6 +1,7 @@
 //! The hosted repositories: the store says which there are and who may see them, git has what is in them.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -84,6 +85,23 @@ impl OpenRepos {
         };
         // Whoever was first: there is one cache per repository.
         Ok(self.all().entry(name.clone()).or_insert(opened).clone())
+    }
+
+    /// The right to take in and to remove repositories, over all processes that share the disk; waits for it. It ends with the
+    /// value.
+    fn alone(&self) -> Result<File, GitError> {
+        let path = self.root.join("lock");
+        let locked = std::fs::create_dir_all(&self.root)
+            .and_then(|()| {
+                let mut options = File::options();
+                options.create(true).truncate(false).write(true).open(&path)
+            })
+            .and_then(|file| file.lock().map(|()| file));
+        locked.map_err(|source| GitError::Io {
+            action: "lock",
+            path,
+            source,
+        })
     }
 
     /// Takes in what the store does not know yet. What is there under that name was left by an earlier try that ended in
@@ -265,22 +283,15 @@ impl HostedRepos {
         if limits.is_some_and(|repos| !repos.contains(name.as_str())) {
             return Ok(None);
         }
-        let user = if caller.is_anybody() {
-            None
-        } else {
-            let user = Principal::user(caller.principal.user_address());
-            Some(user.map_err(ToolError::internal)?)
-        };
+        let user = user_of(caller)?;
         let standing = self.0.store.standing(user, name.clone(), None).await;
         Ok(standing?.repo)
     }
 
     async fn visible(&self, caller: &Caller) -> Result<Vec<(store::Repo, RepoRole)>, ToolError> {
-        let mut visible = Vec::new();
-        for repo in self.0.store.repos().await? {
-            if let Some(role) = self.role(caller, &repo.name).await? {
-                visible.push((repo, role));
-            }
+        let mut visible = self.0.store.readable(user_of(caller)?).await?;
+        if let Some(only) = &caller.repos {
+            visible.retain(|(repo, _)| only.contains(repo.name.as_str()));
         }
         Ok(visible)
     }
@@ -382,6 +393,7 @@ impl HostedRepos {
             public,
         } = new;
         let _turn = self.0.turns.of_name(&name).await;
+        let _alone = self.blocking(|open| open.alone()).await?;
         let known = self.0.store.repos().await?;
         if let Some(taken) = known
             .iter()
@@ -411,8 +423,12 @@ impl HostedRepos {
             origin: Some(source.address().to_owned()),
         };
         if let Err(error) = self.0.store.add_repo(self.act(by.clone()), row).await {
-            let unused = name.clone();
-            self.blocking(move |open| open.remove(&unused)).await?;
+            // An error may come after the commit: what the store knows keeps its files. Where it does not say, the next try
+            // begins anew.
+            if let Ok(None) = self.0.store.repo(name.clone()).await {
+                let unused = name.clone();
+                self.blocking(move |open| open.remove(&unused)).await?;
+            }
             return Err(error.into());
         }
         self.view_of_operator(by, &name, standing).await
@@ -525,6 +541,7 @@ impl HostedRepos {
 
     async fn removed(self, by: Principal, name: RepoName) -> Result<(), ToolError> {
         let _turn = self.0.turns.of_name(&name).await;
+        let _alone = self.blocking(|open| open.alone()).await?;
         let act = self.act(by);
         let removed = self.0.store.remove_repo(act, name.clone()).await;
         removed?;
@@ -715,6 +732,15 @@ fn apart(standing: &Standing) -> Apart {
         ahead: standing.ahead,
         behind: standing.behind,
     }
+}
+
+/// The person behind a caller; `None` for one without a token.
+fn user_of(caller: &Caller) -> Result<Option<Principal>, ToolError> {
+    if caller.is_anybody() {
+        return Ok(None);
+    }
+    let user = Principal::user(caller.principal.user_address());
+    user.map(Some).map_err(ToolError::internal)
 }
 
 /// The same words whether there is none of that name or the caller may not see it.

@@ -86,6 +86,7 @@ fn who(context: &CallContext, scope: Scope, role: Option<&str>) -> Result<Who, T
         session,
         role,
         bound,
+        token: context.caller.token.as_deref().map(str::to_owned),
         repo_id: scope.repo_id,
         namespace: scope.temporal_namespace,
     })
@@ -135,6 +136,7 @@ impl Coordination {
             tool: format!("{tool} {}/{role}", who.session),
             key,
             arguments: Sha256::digest(text).into(),
+            repo: None,
         }))
     }
 

@@ -158,6 +158,7 @@ impl Directory {
             repos: set(&bearer.token.repos),
             operator: bearer.operator,
             bound: bearer.token.bound.clone().map(Arc::new),
+            token: Some(bearer.token.id.as_str().into()),
         };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KNOWN {

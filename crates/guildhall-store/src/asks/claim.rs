@@ -184,7 +184,10 @@ pub(super) async fn renew(
             )
         };
     }
-    let mut ask = holds(tx, act, held).await?.ask;
+    let seen = holds(tx, act, held).await?;
+    // Whoever may not answer it any more does not keep it from others.
+    scope::check(tx, &act.by, &held.ask.repo, &seen).await?;
+    let mut ask = seen.ask;
     let sql = tx.either(sql!(sqlite), sql!(postgres));
     let args = args![
         held.ask.repo.as_str(),

@@ -10,7 +10,7 @@ use super::{NewRung, Written, index, take_turn};
 use crate::act::Act;
 use crate::error::{Error, Result};
 use crate::repos;
-use crate::roles::{OWN_LANE, standing};
+use crate::roles::{OWN_LANE, standing, standing_of_caller};
 use crate::tx::Tx;
 use crate::value::args;
 
@@ -77,9 +77,10 @@ pub(super) async fn write(
     Ok(answer)
 }
 
-/// Asks whose holder writes rungs.
-const HOLDS: &str = "SELECT 1 FROM asks WHERE repo = $1 AND claimed_by = $2 AND state = 'claimed'
-    AND kind IN ('write_rung', 'submit_changeset') LIMIT 1";
+/// The lanes of the asks whose holder writes rungs.
+const HOLDS: &str =
+    "SELECT DISTINCT lane FROM asks WHERE repo = $1 AND claimed_by = $2 AND state = 'claimed'
+    AND kind IN ('write_rung', 'submit_changeset')";
 
 /// Refuses who neither owns the repo nor coordinates `_repo`, and holds no ask that is about writing rungs. An agent has its
 /// user's roles.
@@ -95,8 +96,15 @@ pub(super) async fn may_write(
     if standing.coordinator || standing.repo == Some(RepoRole::Owner) {
         return Ok(());
     }
-    if tx.row(HOLDS, args![repo.as_str(), by]).await?.is_some() {
-        return Ok(());
+    for mut row in tx.rows(HOLDS, args![repo.as_str(), by]).await? {
+        let lane: String = row.take()?;
+        // Whoever may not answer the ask any more may not do what it asks for either.
+        if standing_of_caller(tx, by, repo, Some(&lane))
+            .await?
+            .coordinator
+        {
+            return Ok(());
+        }
     }
     Err(Error::NotAllowed(format!(
         "`{by}` may not {what} in `{repo}`: only who owns it, coordinates its `{OWN_LANE}`, or holds a `write_rung` or \

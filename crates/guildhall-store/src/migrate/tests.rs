@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The rows of each version, that the later ones meet.
-const DATA: [&str; 7] = [
+const DATA: [&str; 8] = [
     include_str!("../../migrations/data/0001_principals.sql"),
     include_str!("../../migrations/data/0002_events.sql"),
     include_str!("../../migrations/data/0003_repos.sql"),
@@ -17,6 +17,7 @@ const DATA: [&str; 7] = [
     include_str!("../../migrations/data/0005_team.sql"),
     include_str!("../../migrations/data/0006_ladder.sql"),
     include_str!("../../migrations/data/0007_indexed.sql"),
+    include_str!("../../migrations/data/0008_of_repos.sql"),
 ];
 
 /// What landed: version, database, checksum. A line is added with its file and never changes.

@@ -19,6 +19,8 @@ pub struct Who {
     pub role: Option<RoleName>,
     /// What the caller's token is bound to.
     pub bound: Option<Binding>,
+    /// The id of the caller's token. A call may wait for long: what it reads and notes is refused once the token is revoked.
+    pub token: Option<String>,
     /// The session's project, its repo's name, or `owner/name`: verified where it is given.
     pub repo_id: Option<String>,
     /// The session's namespace: verified where it is given.
@@ -32,6 +34,7 @@ impl Who {
             session,
             role: Some(role),
             bound: None,
+            token: None,
             repo_id: None,
             namespace: None,
         }
@@ -72,7 +75,12 @@ pub(super) struct Standing {
 }
 
 const ENTER: &str = "SELECT s.project, s.namespace, s.repo, s.owner, s.stopped_at,
-        r.role, r.status, r.holder, r.held_by, r.paused_at, r.seen_at, w.at
+        r.role, r.status, r.holder, r.held_by, r.paused_at, r.seen_at, w.at,
+        CASE WHEN CAST($3 AS TEXT) IS NULL OR EXISTS (
+            SELECT 1 FROM tokens t JOIN principals p ON p.name = t.principal
+            JOIN principals u ON u.name = p.user_name
+            WHERE t.id = $3 AND t.revoked_at IS NULL AND p.disabled_at IS NULL AND u.disabled_at IS NULL)
+        THEN 1 ELSE 0 END
     FROM team_sessions s
     LEFT JOIN team_roles r ON r.session = s.id AND r.role = $2
     LEFT JOIN team_seen w ON w.session = s.id AND w.role = $2
@@ -97,7 +105,7 @@ pub(super) async fn enter(
     let missing = || Error::missing("session", &who.session);
     let role = who.role.as_ref().map(RoleName::as_str);
     let mut row = tx
-        .row(ENTER, args![who.session.as_str(), role])
+        .row(ENTER, args![who.session.as_str(), role, &who.token])
         .await?
         .ok_or_else(missing)?;
     let project: String = row.take()?;
@@ -113,6 +121,9 @@ pub(super) async fn enter(
         paused: row.take::<Option<Timestamp>>()?.is_some(),
         seen_at: row.take::<Option<Timestamp>>()?.max(row.take()?),
     };
+    if !row.take::<bool>()? {
+        return Err(Error::NotAllowed("The token was revoked".to_owned()));
+    }
     let on_repo = if owner.name() == principal.user_address() {
         Some(RepoRole::Owner)
     } else {
@@ -145,7 +156,7 @@ async fn on_repo(
     let Some(repo) = repo.and_then(|repo| repo.parse().ok()) else {
         return Ok(None);
     };
-    let standing = roles::standing(tx, Some(principal), &repo, None).await?;
+    let standing = roles::standing_of_caller(tx, principal, &repo, None).await?;
     Ok(standing.repo)
 }
 

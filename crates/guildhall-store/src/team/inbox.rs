@@ -121,6 +121,11 @@ fn read(mut row: Row) -> Result<Message> {
     })
 }
 
+/// One more than a page has tells that there is another.
+fn at_most(limit: u32) -> i64 {
+    i64::from(limit.min(MOST_MESSAGES + 1))
+}
+
 pub(super) async fn open(
     tx: &mut Tx,
     principal: &Principal,
@@ -138,7 +143,7 @@ pub(super) async fn open(
         who.session.as_str(),
         role.as_str(),
         after,
-        i64::from(limit.min(MOST_MESSAGES)),
+        at_most(limit),
         standing.paused,
     ];
     let rows = tx
@@ -219,7 +224,8 @@ async fn no_longer_wait(
     Ok(())
 }
 
-async fn lock(tx: &mut Tx, session: &SessionId, role: &RoleName) -> Result<()> {
+/// Holds the role's row until the end of the transaction.
+pub(super) async fn lock(tx: &mut Tx, session: &SessionId, role: &RoleName) -> Result<()> {
     let sql = tx.either(
         // SQLite has one writer.
         "SELECT role FROM team_roles WHERE session = $1 AND role = $2",
@@ -238,7 +244,7 @@ pub(super) async fn sent(
 ) -> Result<Vec<Message>> {
     let role = who.role()?;
     speak(tx, principal, who, Wants::Read).await?;
-    let limit = i64::from(limit.min(MOST_MESSAGES));
+    let limit = at_most(limit);
     let rows = match after {
         Some(id) => {
             let sql = "SELECT at FROM team_messages WHERE session = $1 AND sender = $2 AND id = $3";

@@ -27,6 +27,7 @@ pub use inbox::{Acknowledged, Kind, MOST_MESSAGES, Message};
 pub use report::{NewReport, Report, Reported};
 pub use roles::{Claim, Held, Placed, SetUp, Steer, Waiting};
 pub use send::{Dispatch, MOST_WAITING, NewMessage, Sent};
+pub(crate) use sessions::leave_repo;
 pub use sessions::{MOST_ROLES, MOST_SESSIONS, NewSession, Session};
 pub use sightings::Sightings;
 pub use state::{Agent, Happened, MOST_HISTORY, Task, TeamState};
@@ -71,7 +72,7 @@ pub trait Team: Send + Sync {
     /// [`Error::Missing`](crate::Error::Missing) for a repo in which the caller is no contributor.
     fn make_session(&self, act: Act, new: NewSession) -> Answer<'_, Session>;
 
-    /// The slot after the highest one that a session of `project` ever had.
+    /// The lowest slot that no session of `project` has or had.
     fn free_slot(&self, project: &str) -> Answer<'_, u32>;
 
     /// Takes back a session that was just made, with everything in it and the tokens bound to it.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::access::{Wants, Who, speak};
+use super::inbox::lock;
 use super::state::{self, Task};
 use super::{Status, bounded, named, record, send, word};
 use crate::act::Act;
@@ -123,6 +124,8 @@ pub(super) async fn take(
     bounded("next_action", report.next_action.as_deref())?;
     named("task_id", report.task.as_deref())?;
     let role = who.role()?;
+    // Whoever is let speak below is not replaced before the report is in.
+    lock(tx, &who.session, role).await?;
     speak(tx, &act.by, who, Wants::Change).await?;
     let mut row = tx
         .row(

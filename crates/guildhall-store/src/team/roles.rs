@@ -142,7 +142,7 @@ macro_rules! columns {
             "SELECT r.role, r.status, r.holder, r.held_by, r.paused_at, r.agent, r.task, r.summary, r.seen_at,
                 r.worktree, r.branch, r.pane, w.at,
                 (SELECT count(*) FROM team_messages m WHERE m.session = r.session AND m.role = r.role
-                    AND m.acknowledged_at IS NULL AND m.read_at IS NULL)
+                    AND m.read_at IS NULL)
              FROM team_roles r
              LEFT JOIN team_seen w ON w.session = r.session AND w.role = r.role ",
             $rest
@@ -399,7 +399,7 @@ async fn names(tx: &mut Tx, session: &SessionId) -> Result<Vec<RoleName>> {
         .collect()
 }
 
-/// The oldest unread messages, which from now on do not count as undelivered.
+/// The oldest unread messages (what is acknowledged counts as read), which from now on do not count as undelivered.
 async fn show_waiting(
     tx: &mut Tx,
     act: &Act,
@@ -409,23 +409,23 @@ async fn show_waiting(
     let rows = tx
         .rows(
             "SELECT number, id, sender, body FROM team_messages
-             WHERE session = $1 AND role = $2 AND acknowledged_at IS NULL AND read_at IS NULL
+             WHERE session = $1 AND role = $2 AND read_at IS NULL
              ORDER BY number LIMIT $3",
             args![session.as_str(), role.as_str(), SHOWS],
         )
         .await?;
     let mut waiting = Vec::with_capacity(rows.len());
-    let mut last = 0;
+    let mut numbers = Vec::with_capacity(rows.len());
     for mut row in rows {
-        last = row.take::<i64>()?;
+        numbers.push(row.take::<i64>()?);
         waiting.push(Waiting {
             id: row.take()?,
             from: row.take()?,
             body: row.take()?,
         });
     }
-    if last > 0 {
-        super::inbox::deliver(tx, act, session, role, 0, last).await?;
+    if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+        super::inbox::deliver(tx, act, session, role, *first, *last).await?;
     }
     Ok(waiting)
 }

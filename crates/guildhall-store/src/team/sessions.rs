@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use guildhall_core::team::{ORCHESTRATOR, RoleName, SessionId};
-use guildhall_core::{Principal, RepoRole};
+use guildhall_core::{Principal, RepoName, RepoRole};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::access::{Wants, Who, enter};
 use super::roles::{self, Held};
-use super::{bounded, named};
+use super::{bounded, named, word};
 use crate::act::Act;
 use crate::error::{Error, Result};
 use crate::events::{About, NewEvent, Stream};
@@ -76,7 +76,7 @@ macro_rules! columns {
 
 fn read(mut row: Row) -> Result<Session> {
     Ok(Session {
-        id: super::word(&row.take::<String>()?)?,
+        id: word(&row.take::<String>()?)?,
         namespace: row.take()?,
         repo: row.take()?,
         root: row.take()?,
@@ -172,7 +172,7 @@ async fn may_use_repo(tx: &mut Tx, act: &Act, repo: Option<&str>) -> Result<()> 
     let name = repo
         .parse()
         .map_err(|error: guildhall_core::repo::RepoNameError| Error::Invalid(error.to_string()))?;
-    let standing = crate::roles::standing(tx, Some(&act.by), &name, None).await?;
+    let standing = crate::roles::standing_of_caller(tx, &act.by, &name, None).await?;
     if standing.repo < Some(RepoRole::Contributor) {
         return Err(Error::missing("repo", repo));
     }
@@ -180,13 +180,17 @@ async fn may_use_repo(tx: &mut Tx, act: &Act, repo: Option<&str>) -> Result<()> 
 }
 
 pub(super) async fn free_slot(tx: &mut Tx, project: &str) -> Result<u32> {
-    let sql = "SELECT coalesce(max(slot), 0) FROM team_sessions WHERE project = $1";
+    // The lowest: somebody may have taken the highest there is.
+    let sql = "SELECT min(s.slot) + 1 FROM (
+            SELECT 0 AS slot UNION ALL SELECT slot FROM team_sessions WHERE project = $1) s
+         WHERE NOT EXISTS (
+            SELECT 1 FROM team_sessions t WHERE t.project = $1 AND t.slot = s.slot + 1)";
     let mut row = tx
         .row(sql, args![project])
         .await?
-        .ok_or_else(|| Error::fault("a maximum is one row"))?;
-    let highest: i64 = row.take()?;
-    u32::try_from(highest + 1).map_err(|_| Error::fault("a slot is past the highest"))
+        .ok_or_else(|| Error::fault("a minimum is one row"))?;
+    let lowest: i64 = row.take()?;
+    u32::try_from(lowest).map_err(|_| Error::fault("a slot is past the highest"))
 }
 
 pub(super) async fn of(tx: &mut Tx, principal: &Principal, limit: u32) -> Result<Vec<Session>> {
@@ -214,6 +218,7 @@ fn whole(id: &SessionId) -> Who {
         session: id.clone(),
         role: None,
         bound: None,
+        token: None,
         repo_id: None,
         namespace: None,
     }
@@ -222,6 +227,21 @@ fn whole(id: &SessionId) -> Who {
 pub(super) async fn stop(tx: &mut Tx, act: &Act, id: &SessionId) -> Result<Session> {
     act.needs_person("end a session")?;
     enter(tx, &act.by, &whole(id), Wants::Read).await?;
+    end(tx, act, id).await?;
+    get(tx, id).await
+}
+
+/// Ends the sessions of a repo that goes: from now on they are their owners' alone.
+pub(crate) async fn leave_repo(tx: &mut Tx, act: &Act, repo: &RepoName) -> Result<()> {
+    let sql = "SELECT id FROM team_sessions WHERE repo = $1 ORDER BY id";
+    for mut row in tx.rows(sql, args![repo.as_str()]).await? {
+        end(tx, act, &word(&row.take::<String>()?)?).await?;
+    }
+    let sql = "UPDATE team_sessions SET repo = NULL WHERE repo = $1";
+    tx.run(sql, args![repo.as_str()]).await.map(drop)
+}
+
+async fn end(tx: &mut Tx, act: &Act, id: &SessionId) -> Result<()> {
     // Who sends or reports locks a role's row and sees there that the session has ended; the orchestrator's comes last.
     for sql in [
         "UPDATE team_roles SET stopped = 1, status = CASE WHEN status IS NULL THEN NULL ELSE 'stopped' END
@@ -242,7 +262,7 @@ pub(super) async fn stop(tx: &mut Tx, act: &Act, id: &SessionId) -> Result<Sessi
         record(tx, act, id, "team.session_stopped", json!({})).await?;
         roles::touch_all(tx, id).await?;
     }
-    get(tx, id).await
+    Ok(())
 }
 
 pub(super) async fn discard(tx: &mut Tx, act: &Act, id: &SessionId) -> Result<()> {

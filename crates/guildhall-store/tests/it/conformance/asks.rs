@@ -1,4 +1,4 @@
-use guildhall_core::LaneRole;
+use guildhall_core::{LaneRole, RepoRole};
 use guildhall_store::{
     Act, Ask, AskFilter, AskScope, AskState, Asks as _, Error, Events as _, Held, LEASE,
     Lanes as _, NewAsk, OWN_LANE, Once, Role, Roles as _, Store, Stream, Verdict,
@@ -9,7 +9,7 @@ use crate::lane_world::{
     ANN, ANN_A, ANN_B, BOB, EVE, OUT, REPO, answering, asked, claim, done, fresh, held,
     is_conflict, is_invalid, is_not_allowed, new_ask, on_lane, post, propose, with_people, work,
 };
-use crate::world::{World, at, by, name, repo_name};
+use crate::world::{OPERATOR, World, at, by, name, repo_name};
 
 /// A lease that is over at once.
 const SHORT: SignedDuration = SignedDuration::from_millis(1);
@@ -584,6 +584,21 @@ pub(super) async fn a_closed_lane_takes_no_work(world: &World) {
     store.answer_ask(by(ANN, 23), given).await.unwrap();
 }
 
+pub(super) async fn who_may_not_answer_any_more_does_not_keep_it(world: &World) {
+    let store = with_people(world).await;
+    let ask = work(&store, "Search").await;
+    claim(&store, ANN_A, &ask.id, 20).await.unwrap();
+    let reader = Role::Repo(RepoRole::Reader);
+    let granted = store.grant(by(OPERATOR, 21), repo_name(REPO), name(ANN), reader);
+    granted.await.unwrap();
+    is_not_allowed(store.renew_ask(by(ANN_A, 22), held(&ask.id), LEASE).await);
+    // To give it back is no harm.
+    store
+        .release_ask(by(ANN_A, 23), held(&ask.id))
+        .await
+        .unwrap();
+}
+
 pub(super) async fn a_key_claims_once(world: &World) {
     let store = with_people(world).await;
     let ask = work(&store, "Search").await;
@@ -592,6 +607,7 @@ pub(super) async fn a_key_claims_once(world: &World) {
             tool: "ask_claim".to_owned(),
             key: "k".to_owned(),
             arguments: [1; 32],
+            repo: None,
         })
     };
     let tries = (0..8).map(|n| store.claim_ask(act(20 + n), asked(&ask.id), LEASE));

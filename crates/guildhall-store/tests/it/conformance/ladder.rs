@@ -437,7 +437,7 @@ pub(super) async fn nobody_sees_a_rung_of_a_repo_they_cannot_see(world: &World) 
                 0 => Some(Role::Repo(RepoRole::Reader)),
                 1 => Some(Role::Repo(RepoRole::Contributor)),
                 2 => Some(Role::Repo(RepoRole::Maintainer)),
-                // A role on a lane alone opens no repo.
+                // A role on a lane opens no repo once the one on the repo is gone.
                 3 => Some(Role::Lane {
                     lane: lane.id.clone(),
                     role: "coordinator".parse().unwrap(),
@@ -447,9 +447,20 @@ pub(super) async fn nobody_sees_a_rung_of_a_repo_they_cannot_see(world: &World) 
             if public || matches!(role, Some(Role::Repo(_))) {
                 sees.insert(repo.clone());
             }
+            let grant =
+                |role| store.grant(by(OPERATOR, 2), repo_name(&repo), name(&user(who)), role);
+            let contributor = Role::Repo(RepoRole::Contributor);
+            let on_lane = matches!(role, Some(Role::Lane { .. }));
+            if on_lane {
+                grant(contributor.clone()).await.unwrap();
+            }
             if let Some(role) = role {
-                let grant = store.grant(by(OPERATOR, 2), repo_name(&repo), name(&user(who)), role);
-                grant.await.unwrap();
+                grant(role).await.unwrap();
+            }
+            if on_lane {
+                let user = name(&user(who));
+                let gone = store.withdraw(by(OPERATOR, 2), repo_name(&repo), user, contributor);
+                gone.await.unwrap();
             }
         }
     }

@@ -7,6 +7,7 @@ fn under(key: &str, arguments: u8, seconds: i64) -> Act {
         tool: "user_add".to_owned(),
         key: key.to_owned(),
         arguments: [arguments; 32],
+        repo: None,
     })
 }
 
@@ -28,6 +29,7 @@ pub(super) async fn a_key_gives_the_first_answer(world: &World) {
         tool: "user_add_again".to_owned(),
         key: "k".to_owned(),
         arguments: [1; 32],
+        repo: None,
     });
     let other = add(&store, other, "ann@example.com").await;
     assert!(matches!(other, Err(Error::Taken { .. })));

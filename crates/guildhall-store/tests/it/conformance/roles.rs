@@ -113,21 +113,25 @@ pub(super) async fn lane_roles_come_with_the_repos_and_by_grant(world: &World) {
     ));
     let proposed = store.propose_lane(by(OPERATOR, 2), new_lane("Search"));
     let one = proposed.await.unwrap().id;
+    grant(&store, OPERATOR, ANN, RepoRole::Contributor)
+        .await
+        .unwrap();
     for role in [LaneRole::Coordinator, LaneRole::Maintainer] {
         let role = lane(&one, role);
         let granted = store.grant(by(OPERATOR, 2), repo_name("acme/web"), name(ANN), role);
         granted.await.unwrap();
     }
-    assert_eq!(store.grants(repo_name("acme/web")).await.unwrap().len(), 3);
+    assert_eq!(store.grants(repo_name("acme/web")).await.unwrap().len(), 4);
     let both = Standing {
-        repo: None,
+        repo: Some(RepoRole::Contributor),
         coordinator: true,
         maintainer: true,
     };
     assert_eq!(standing(&store, ANN, Some(&one)).await, both);
+    let elsewhere = standing(&store, ANN, Some("lane-ffffffffff")).await;
     assert_eq!(
-        standing(&store, ANN, Some("lane-ffffffffff")).await,
-        Standing::default()
+        (elsewhere.coordinator, elsewhere.maintainer),
+        (false, false)
     );
     let history = store.lane_history(repo_name("acme/web"), one.clone(), Position::default(), 10);
     let kinds: Vec<_> = history
@@ -164,4 +168,86 @@ pub(super) async fn a_public_repo_is_read_by_anybody(world: &World) {
     );
     let nowhere = store.standing(Some(name(OPERATOR)), repo_name("acme/x"), None);
     assert_eq!(nowhere.await.unwrap(), Standing::default());
+}
+
+pub(super) async fn of_grants_at_once_one_holds(world: &World) {
+    let store = with_people(world).await;
+    let roles = [
+        RepoRole::Reader,
+        RepoRole::Maintainer,
+        RepoRole::Contributor,
+        RepoRole::Owner,
+    ];
+    for _ in 0..8 {
+        let grants = roles.map(|role| grant(&store, OPERATOR, ANN, role));
+        futures::future::try_join_all(grants).await.unwrap();
+        let held = store.grants(repo_name("acme/web")).await.unwrap();
+        assert_eq!(held.len(), 1, "{held:?}");
+    }
+}
+
+pub(super) async fn lanes_are_for_who_contributes(world: &World) {
+    let store = with_people(world).await;
+    let proposed = store.propose_lane(by(OPERATOR, 2), new_lane("Search"));
+    let lane = proposed.await.unwrap().id;
+    let on_lane = |role| {
+        let role = Role::Lane {
+            lane: lane.clone(),
+            role,
+        };
+        store.grant(by(OPERATOR, 3), repo_name("acme/web"), name(ANN), role)
+    };
+    grant(&store, OPERATOR, ANN, RepoRole::Reader)
+        .await
+        .unwrap();
+    let refused = on_lane(LaneRole::Maintainer).await;
+    assert!(matches!(refused, Err(Error::NotAllowed(_))), "{refused:?}");
+    grant(&store, OPERATOR, ANN, RepoRole::Contributor)
+        .await
+        .unwrap();
+    for role in [LaneRole::Maintainer, LaneRole::Coordinator] {
+        on_lane(role).await.unwrap();
+    }
+    let both = |standing: Standing| (standing.maintainer, standing.coordinator);
+    assert_eq!(both(standing(&store, ANN, Some(&lane)).await), (true, true));
+    // Whoever no longer contributes keeps no part in a lane.
+    grant(&store, OPERATOR, ANN, RepoRole::Reader)
+        .await
+        .unwrap();
+    assert_eq!(
+        both(standing(&store, ANN, Some(&lane)).await),
+        (false, false)
+    );
+}
+
+pub(super) async fn what_somebody_may_read_is_told_at_once(world: &World) {
+    let store = with_people(world).await;
+    add_repo(&store, "acme/open", true).await;
+    add_repo(&store, "acme/secret", false).await;
+    grant(&store, OPERATOR, ANN, RepoRole::Contributor)
+        .await
+        .unwrap();
+    let readable = |user: Option<&str>| {
+        let told = store.readable(user.map(name));
+        async {
+            let told = told.await.unwrap().into_iter();
+            told.map(|(repo, role)| (repo.name.name().to_owned(), role))
+                .collect::<Vec<_>>()
+        }
+    };
+    let of = |list: &[(&str, RepoRole)]| -> Vec<(String, RepoRole)> {
+        list.iter()
+            .map(|(n, role)| ((*n).to_owned(), *role))
+            .collect()
+    };
+    let (contributor, owner, reader) = (RepoRole::Contributor, RepoRole::Owner, RepoRole::Reader);
+    let all = of(&[("open", owner), ("secret", owner), ("web", owner)]);
+    assert_eq!(readable(Some(OPERATOR)).await, all);
+    let anns = of(&[("open", reader), ("web", contributor)]);
+    assert_eq!(readable(Some(ANN)).await, anns);
+    for nobody in [Some(BOB), Some("no@body.org"), None] {
+        assert_eq!(readable(nobody).await, of(&[("open", reader)]));
+    }
+    store.disable(by(OPERATOR, 9), name(ANN)).await.unwrap();
+    assert_eq!(readable(Some(ANN)).await, of(&[("open", reader)]));
 }

@@ -1,11 +1,12 @@
+use guildhall_core::RepoRole;
 use guildhall_core::team::{Binding, RoleName, SessionId};
 use guildhall_store::team::{
-    Claim, Dispatch, MOST_WAITING, Message, NewMessage, NewReport, NewSession, Placed, Report,
-    Reported, Seen, Sent, Status, Steer, TeamState, Who,
+    Claim, Dispatch, MOST_MESSAGES, MOST_WAITING, Message, NewMessage, NewReport, NewSession,
+    Placed, Report, Reported, Seen, Sent, Status, Steer, TeamState, Who,
 };
 use guildhall_store::{
-    Act, Error, Events as _, NewToken, Once, Principals as _, Result, Role, Roles as _, Store,
-    Team as _, Tokens as _,
+    Act, Error, Events as _, NewToken, Once, Principals as _, Repos as _, Result, Role, Roles as _,
+    Store, Team as _, Tokens as _,
 };
 
 use crate::world::{OPERATOR, World, add_repo, add_user, at, by, name, repo_name, with_operator};
@@ -300,6 +301,103 @@ pub(crate) async fn a_bound_token_speaks_for_its_role_alone(world: &World) {
         ..with(who("ai"))
     };
     assert!(store.team_state(name(CODEX), asks, None).await.is_ok());
+}
+
+pub(crate) async fn a_revoked_token_reads_nothing_more(world: &World) {
+    let store = team(world, &["orchestrator", "ai"]).await;
+    let token = NewToken {
+        id: "tok-1".to_owned(),
+        hash: [1; 32],
+        principal: name(CLAUDE),
+        expires_at: None,
+        repos: None,
+        tools: None,
+        bound: None,
+    };
+    store
+        .add_agent(by(OPERATOR, 1), name(CLAUDE))
+        .await
+        .unwrap();
+    store.issue(by(OPERATOR, 1), token).await.unwrap();
+    let asks = || Who {
+        token: Some("tok-1".to_owned()),
+        ..who("ai")
+    };
+    let inbox = || store.inbox(name(CLAUDE), asks(), None, 10);
+    assert_eq!(inbox().await.unwrap(), []);
+    store.revoke(by(OPERATOR, 2), "tok-1").await.unwrap();
+    send(&store, "orchestrator", "ai", "secret").await.unwrap();
+    assert!(is_refused(inbox().await));
+    assert!(is_refused(store.shown(by(CLAUDE, 4), asks(), 1, 1).await));
+}
+
+pub(crate) async fn the_lowest_free_slot_is_given(world: &World) {
+    let store = with_operator(world).await;
+    for (slot, next) in [(999_999, 1), (1, 2), (3, 2), (2, 4)] {
+        let mut new = new_session(&["ai"], None);
+        new.id = format!("myproject-{slot}").parse().unwrap();
+        store.make_session(by(OPERATOR, 1), new).await.unwrap();
+        let free = store.free_slot("myproject").await.unwrap();
+        assert_eq!(free, next, "after {slot}");
+    }
+}
+
+pub(crate) async fn a_page_tells_whether_there_is_more(world: &World) {
+    let store = team(world, &["orchestrator", "ai"]).await;
+    let many = MOST_MESSAGES as usize + 1;
+    for n in 0..many {
+        let new = report(Report::Ack, None);
+        report_as(&store, "ai", new)
+            .await
+            .unwrap_or_else(|error| panic!("{n}: {error}"));
+    }
+    for limit in [MOST_MESSAGES + 1, MOST_MESSAGES + 100] {
+        let inbox = store.inbox(name(CLAUDE), who("orchestrator"), None, limit);
+        assert_eq!(inbox.await.unwrap().len(), many, "{limit}");
+    }
+}
+
+pub(crate) async fn a_repo_that_goes_leaves_its_sessions_to_their_owners(world: &World) {
+    let store = with_operator(world).await;
+    add_user(&store, ANN).await;
+    let grant = || {
+        let maintainer = Role::Repo(RepoRole::Maintainer);
+        store.grant(
+            by(OPERATOR, 1),
+            repo_name("acme/web"),
+            name(ANN),
+            maintainer,
+        )
+    };
+    let once = || {
+        by(OPERATOR, 5).once(Once {
+            tool: "team".to_owned(),
+            key: "k".to_owned(),
+            arguments: [1; 32],
+            repo: Some(repo_name("acme/web")),
+        })
+    };
+    add_repo(&store, "acme/web", false).await;
+    grant().await.unwrap();
+    let new = new_session(&["ai"], Some("acme/web"));
+    store.make_session(once(), new).await.unwrap();
+    let seen_by = |who: &str| store.session(name(who), session());
+    seen_by(ANN).await.unwrap();
+    // The agent as whom a person's own token acts is theirs too.
+    seen_by("ann@example.com[unnamed]").await.unwrap();
+    store
+        .remove_repo(by(OPERATOR, 6), repo_name("acme/web"))
+        .await
+        .unwrap();
+    add_repo(&store, "acme/web", false).await;
+    grant().await.unwrap();
+    assert!(matches!(seen_by(ANN).await, Err(Error::Missing { .. })));
+    let (ended, _) = seen_by(OPERATOR).await.unwrap();
+    assert_eq!((ended.repo, ended.stopped_at), (None, Some(at(6))));
+    // Nor does a key of the old one answer for the new one.
+    let again = new_session(&["ai"], Some("acme/web"));
+    let again = store.make_session(once(), again).await;
+    assert!(matches!(again, Err(Error::Taken { .. })), "{again:?}");
 }
 
 pub(crate) async fn a_second_agent_of_a_live_role_needs_a_takeover(world: &World) {
@@ -746,6 +844,7 @@ pub(crate) async fn a_key_sends_once_and_answers_twice(world: &World) {
             tool: "devorch_peer_message myproject-1/ai".to_owned(),
             key: "k".to_owned(),
             arguments: [7; 32],
+            repo: None,
         })
     };
     let first = store
