@@ -15,6 +15,7 @@ use guildhall_tools::{Caller, ErrorKind, ToolError};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
+use crate::serve::Peer;
 use crate::state::{App, Busy};
 use crate::{Access, git, reply, routes};
 
@@ -200,6 +201,8 @@ async fn admit(app: &App, access: Access, request: &mut Request) -> Result<(), T
     let unauthenticated = |message: &str| ToolError::new(ErrorKind::Unauthenticated, message);
     let Some(header) = request.headers().get(header::AUTHORIZATION) else {
         if routes::may_be_for_anybody(request.method(), request.uri().path()) {
+            let peer = request.extensions().get::<Peer>().copied();
+            app.public_calls.admit(peer, app.parts.clock.now())?;
             request.extensions_mut().insert(Caller::anybody());
             return Ok(());
         }

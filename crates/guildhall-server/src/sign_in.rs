@@ -18,7 +18,6 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use schemars::JsonSchema;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::login::admit;
 use crate::auth::SESSION_LIVES;
 use crate::serve::Peer;
 use crate::state::App;
@@ -162,7 +161,7 @@ pub(crate) async fn submit(
 ) -> Response {
     let peer = peer.map(|peer| peer.0);
     let done = async {
-        admit(&app, &app.sign_ins, peer)?;
+        app.sign_ins.admit(peer, app.parts.clock.now())?;
         let visitor = Visitor::of(&app, &headers).await?;
         let form = Form::of(&gate::read_body(&app, body).await?);
         if visitor.new || form.csrf != visitor.csrf() {

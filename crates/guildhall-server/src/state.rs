@@ -30,6 +30,8 @@ pub struct About {
     pub pid: u32,
 }
 
+const TOO_MANY_SIGN_INS: &str = "Too many tries to sign in from this address";
+
 /// The parts an [`App`] is made of.
 pub struct AppParts {
     /// What is mounted.
@@ -71,6 +73,8 @@ pub struct App {
     pub(crate) sign_ins: Throttle,
     /// How often one address may ask what has become of its logins.
     pub(crate) login_polls: Throttle,
+    /// How often one address may call tools without a token.
+    pub(crate) public_calls: Throttle,
     /// The turns of clones and fetches.
     pub(crate) clones: Clones,
 }
@@ -93,8 +97,13 @@ impl App {
             parts,
             pipeline,
             activity,
-            sign_ins: Throttle::new(20, SignedDuration::from_secs(6)),
-            login_polls: Throttle::new(60, SignedDuration::from_millis(200)),
+            sign_ins: Throttle::new(20, SignedDuration::from_secs(6), TOO_MANY_SIGN_INS),
+            login_polls: Throttle::new(60, SignedDuration::from_millis(200), TOO_MANY_SIGN_INS),
+            public_calls: Throttle::new(
+                10,
+                SignedDuration::from_millis(100),
+                "More than ten calls a second without a token from this address",
+            ),
         }
     }
 

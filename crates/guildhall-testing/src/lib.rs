@@ -8,4 +8,4 @@ mod test_server;
 
 pub use guildhall::{Guildhall, hermetic};
 pub use server::Server;
-pub use test_server::{Mounts, Setup, TestServer};
+pub use test_server::{Mounts, SetClock, Setup, TestServer};

@@ -1,11 +1,12 @@
 //! The server's own routes, gate and connection loop, in the process of the test.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
-use guildhall_core::{Ids as _, SystemClock, SystemIds};
+use guildhall_core::{Clock, Ids as _, SystemClock, SystemIds};
 use guildhall_server::auth::Directory;
 use guildhall_server::{
     About, App, AppParts, Authenticator as _, CloneLimits, Hosts, Limits, Metrics, MountSource,
@@ -13,6 +14,7 @@ use guildhall_server::{
 };
 use guildhall_store::Store;
 use guildhall_tools::{Catalog, CursorKey};
+use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -60,6 +62,31 @@ impl MountSource for Mounts {
     }
 }
 
+/// A clock that a test sets.
+pub struct SetClock(Mutex<Timestamp>);
+
+impl SetClock {
+    /// The present, from which it does not go on by itself.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(SystemClock.now())))
+    }
+
+    /// Lets `time` pass.
+    ///
+    /// # Panics
+    ///
+    /// At the end of all time.
+    pub fn pass(&self, time: Duration) {
+        *self.0.lock().expect("no holder panics") += time;
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().expect("no holder panics")
+    }
+}
+
 /// How a [`TestServer`] is set up.
 pub struct Setup {
     /// What it serves.
@@ -72,12 +99,14 @@ pub struct Setup {
     pub max_request_bytes: usize,
     /// What one client may take of it.
     pub limits: Limits,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
     /// `server.allowed_origins`
     pub allowed_origins: Vec<String>,
 }
 
 impl Setup {
-    /// `mounts` without sessions on a free port, bodies of up to 1 MiB, the product's limits.
+    /// `mounts` without sessions on a free port, bodies of up to 1 MiB, the product's limits, the system's clock.
     pub fn of(mounts: Arc<Mounts>) -> Self {
         Self {
             mounts,
@@ -85,6 +114,7 @@ impl Setup {
             port: 0,
             max_request_bytes: 1 << 20,
             limits: Limits::default(),
+            clock: Arc::new(SystemClock),
             allowed_origins: Vec::new(),
         }
     }
@@ -128,7 +158,7 @@ impl TestServer {
 
         let data = tempfile::tempdir().expect("a scratch folder");
         let owner = || OWNER.parse().expect("a person's name");
-        let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
+        let (clock, ids) = (setup.clock, Arc::new(SystemIds));
         let store = Store::open_sqlite(&data.path().join("guildhall.db"))
             .await
             .expect("a database");

@@ -16,6 +16,9 @@ pub const MAX_RESULT_BYTES: usize = 256 << 10;
 /// The most that leaves over plain HTTP in one answer.
 const HTTP_RESULT_BYTES: usize = 64 << 20;
 
+/// The most that leaves in one answer to somebody without a token: 1 MiB with what the door puts around it.
+const PUBLIC_RESULT_BYTES: usize = (1 << 20) - 64;
+
 /// Texts shorter than this are not cut: what is left would say nothing.
 const LEAST_TEXT: usize = 64;
 
@@ -51,6 +54,14 @@ impl Budget {
     pub fn raised(self) -> Self {
         Self {
             bytes: self.bytes.max(MAX_RESULT_BYTES),
+        }
+    }
+
+    /// This budget for somebody without a token: 1 MiB at most.
+    #[must_use]
+    pub(crate) fn for_anybody(self) -> Self {
+        Self {
+            bytes: self.bytes.min(PUBLIC_RESULT_BYTES),
         }
     }
 

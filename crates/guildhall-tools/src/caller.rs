@@ -81,6 +81,20 @@ impl Caller {
         self.principal.name() == ANYBODY
     }
 
+    /// `name` as this caller may read it: people's addresses are not for everybody, so without a token it is
+    /// `you[claude]` for `you@example.com[claude]`.
+    pub fn shown(&self, name: &str) -> String {
+        if !self.is_anybody() {
+            return name.to_owned();
+        }
+        let (user, agent) = match name.find('[') {
+            Some(at) => name.split_at(at),
+            None => (name, ""),
+        };
+        let local = user.split_once('@').map_or(user, |(local, _)| local);
+        format!("{local}{agent}")
+    }
+
     /// Whether `name`, given as `actor` or `from`, is this caller. A person who came in by an agents' door may give the
     /// name that the token has.
     pub(crate) fn is(&self, name: &str) -> bool {
@@ -142,6 +156,20 @@ mod tests {
         let agent = Caller::new("you@example.com[claude]".parse().unwrap());
         assert!(agent.is("you@example.com[claude]"));
         assert!(!agent.is("you@example.com") && !agent.is("me@example.com[claude]"));
+    }
+
+    #[test]
+    fn addresses_are_not_for_everybody() {
+        let person = Caller::new("you@example.com".parse().unwrap());
+        let anybody = Caller::anybody();
+        for (name, told) in [
+            ("me@example.com", "me"),
+            ("me@example.com[claude]", "me[claude]"),
+            ("guildhall", "guildhall"),
+        ] {
+            assert_eq!(person.shown(name), name);
+            assert_eq!(anybody.shown(name), told);
+        }
     }
 
     #[test]

@@ -198,6 +198,11 @@ impl Pipeline {
             }
             budget => budget,
         };
+        let budget = if call.caller.is_anybody() {
+            budget.for_anybody()
+        } else {
+            budget
+        };
         // How much and from where are not part of what was asked; a cursor goes on with another `max_bytes` too.
         arguments.remove("max_bytes");
         let cursor = arguments.remove("cursor");

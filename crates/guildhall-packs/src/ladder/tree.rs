@@ -19,9 +19,6 @@ const STEP: u32 = 2000;
 /// What the answer takes beside its rungs and its cursor, in bytes.
 const FRAME: usize = 300;
 
-/// The most that somebody without a token gets at once, in bytes.
-const MOST_FOR_ANYBODY: usize = 1 << 20;
-
 /// What a preview shows of a summary, in characters of its first line.
 const PREVIEW: usize = 160;
 
@@ -131,12 +128,7 @@ async fn page(
         Some(position) => (position.head, position.after),
         None => (summaries.head(repo).await?, None),
     };
-    let anybody = context.caller.is_anybody();
-    let bytes = match context.budget.bytes() {
-        bytes if anybody => bytes.min(MOST_FOR_ANYBODY),
-        bytes => bytes,
-    };
-    let mut room = bytes.saturating_sub(FRAME);
+    let mut room = context.budget.bytes().saturating_sub(FRAME);
     let mut rungs: Vec<Shown> = Vec::new();
     let mut step = Vec::new();
     if first && wanted.under.is_none() {
@@ -165,9 +157,7 @@ async fn page(
         )
         .await?
         {
-            if anybody {
-                shown.author = without_domain(&shown.author);
-            }
+            shown.author = context.caller.shown(&shown.author);
             // A cursor holds the path before it, half as long again in its letters.
             let cursor = 2 * rungs.last().map_or(0, |rung| rung.path.len()) + 150;
             let size = json_len(&shown) + 1;
@@ -224,16 +214,6 @@ async fn shown(
             Ok(shown.collect())
         })
         .await
-}
-
-/// `you[claude]` of `you@example.com[claude]`: addresses of people are not for everybody.
-fn without_domain(name: &str) -> String {
-    let (user, agent) = match name.find('[') {
-        Some(at) => name.split_at(at),
-        None => (name, ""),
-    };
-    let local = user.split_once('@').map_or(user, |(local, _)| local);
-    format!("{local}{agent}")
 }
 
 /// Leaves the begin of the first line of the summary.

@@ -68,7 +68,7 @@ async fn read(
         Next::History(after) => (after, None),
     };
     if next.is_none() {
-        let (steps, more) = pages::history(queue, repo, id, history, &mut room).await?;
+        let (steps, more) = pages::history(queue, context, id, history, &mut room).await?;
         page.lane.history = Some(steps);
         next = more.map(|place| Next::History(Some(place)));
     }

@@ -70,13 +70,13 @@ async fn read(
             .await?;
         let last = lanes.len() < AT_ONCE as usize;
         for lane in lanes {
-            let mut lane = LaneView::from(lane);
+            let mut lane = LaneView::from(lane).told_to(&context.caller);
             if !room.take(&lane) {
                 page.next_cursor = Some(context.cursors.seal(&next));
                 return Ok(page);
             }
             let (steps, more) =
-                pages::history(queue, repo, &lane.id, next.history.take(), &mut room).await?;
+                pages::history(queue, context, &lane.id, next.history.take(), &mut room).await?;
             lane.history = Some(steps);
             let id = lane.id.clone();
             page.lanes.push(lane);

@@ -2,7 +2,7 @@
 
 use guildhall_core::RepoName;
 use guildhall_store::{AskFilter, Position};
-use guildhall_tools::{ToolError, json_len};
+use guildhall_tools::{CallContext, ToolError, json_len};
 use serde::{Deserialize, Serialize};
 
 use super::Queue;
@@ -93,11 +93,12 @@ pub(super) async fn asks(
 /// The steps of a lane that have room; `Some` where to go on, if there are more.
 pub(super) async fn history(
     queue: &Queue,
-    repo: &RepoName,
+    context: &CallContext,
     lane: &str,
     after: Option<Place>,
     room: &mut Room,
 ) -> Result<(Vec<StepView>, Option<Place>), ToolError> {
+    let repo = &context.repo()?.name;
     let mut after = after.map(Position::from).unwrap_or_default();
     let mut shown = Vec::new();
     loop {
@@ -108,7 +109,7 @@ pub(super) async fn history(
         let last = page.len() < room.at_once() as usize;
         for event in page {
             let position = event.position;
-            let step = StepView::from(event);
+            let step = StepView::from(event).told_to(&context.caller);
             if !room.take(&step) {
                 return Ok((shown, Some(after.into())));
             }

@@ -53,6 +53,7 @@ impl RepoResolver for One {
 struct Bench {
     _dir: tempfile::TempDir,
     tools: UnderTest,
+    store: Store,
     base: String,
 }
 
@@ -75,7 +76,7 @@ impl Bench {
         });
         let queue = Queue {
             lanes: Arc::new(store.clone()),
-            asks: Arc::new(store),
+            asks: Arc::new(store.clone()),
             repositories: one.clone(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
@@ -84,6 +85,7 @@ impl Bench {
         Self {
             _dir: dir,
             tools: UnderTest::new(pack(&queue), Some(one)),
+            store,
             base,
         }
     }
@@ -616,6 +618,68 @@ async fn long_lanes_and_changesets_are_whole_over_http_and_paged_over_mcp() {
         )
         .await;
     assert_eq!(kind, ErrorKind::BadArguments);
+}
+
+#[tokio::test]
+async fn without_a_token_no_address_is_told_and_a_mebibyte_at_most() {
+    let bench = Bench::new().await;
+    let act = || Act::new(OWNER.parse().unwrap(), SystemClock.now());
+    let site: guildhall_core::RepoName = "acme/site".parse().unwrap();
+    bench
+        .store
+        .set_public(act(), site.clone(), true)
+        .await
+        .unwrap();
+    let lane = json!({ "title": "Mine", "coordinators": ["ann@example.com", MAINTAINER] });
+    let lane = bench.call(WORKER, "lane_propose", lane).await;
+    let role = Role::Lane {
+        lane: text(&lane["lane"]["id"]),
+        role: guildhall_core::LaneRole::Maintainer,
+    };
+    let reader = READER.parse().unwrap();
+    bench.store.grant(act(), site, reader, role).await.unwrap();
+    let note = "long ".repeat(12_000);
+    for _ in 0..40 {
+        let ask = bench.post("triage", json!({})).await;
+        bench
+            .call(WORKER, "ask_claim", json!({ "ask_id": ask }))
+            .await;
+        let answer = json!({ "ask_id": ask, "verdict": "complete", "note": note });
+        bench.call(WORKER, "ask_answer", answer).await;
+    }
+    let whole = bench.call(OWNER, "lane_list", json!({})).await;
+    assert!(json_len(&whole) > 2 << 20);
+    let anybody = Caller::anybody();
+    let (mut arguments, mut steps, mut lanes) = (json!({}), Vec::new(), Vec::new());
+    loop {
+        let page = bench
+            .answer(anybody.principal.name(), "lane_list", arguments.clone())
+            .await;
+        assert_eq!(page.failure, None, "{}", page.text);
+        assert!(page.text.len() <= 1 << 20 && !page.text.contains('@'));
+        for lane in page.payload["lanes"].as_array().unwrap() {
+            steps.extend(lane["history"].as_array().unwrap().clone());
+            lanes.push(lane.clone());
+        }
+        match page.payload.get("next_cursor") {
+            Some(next) => arguments["cursor"] = next.clone(),
+            None => break,
+        }
+    }
+    let all = whole["lanes"].as_array().unwrap().iter();
+    let all: Vec<_> = all
+        .flat_map(|lane| lane["history"].as_array().unwrap())
+        .collect();
+    assert_eq!(steps.len(), all.len());
+    let mine = lanes.iter().find(|lane| lane["title"] == "Mine").unwrap();
+    assert_eq!(mine["proposer"], "ann[claude]");
+    assert_eq!(mine["coordinators"], json!(["ann", "max"]));
+    assert_eq!(mine["maintainers"], json!(["eve", "max", "you"]));
+    let granted = steps
+        .iter()
+        .find(|step| step["data"]["user"] == "eve")
+        .unwrap();
+    assert_eq!(granted["by"], "you");
 }
 
 #[tokio::test]

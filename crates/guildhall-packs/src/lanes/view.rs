@@ -5,7 +5,7 @@ use guildhall_core::clock::rfc3339_millis;
 use guildhall_store::{
     Ask, AskAnswer, Changeset, Claim, Event, FileMode, Lane, LaneState, Position,
 };
-use guildhall_tools::JsonObject;
+use guildhall_tools::{Caller, JsonObject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -171,6 +171,17 @@ impl From<Lane> for LaneView {
     }
 }
 
+impl LaneView {
+    /// The lane with its people named as `caller` may read them. Its steps are told for themselves.
+    pub(super) fn told_to(mut self, caller: &Caller) -> Self {
+        let people = self.coordinators.iter_mut().chain(&mut self.maintainers);
+        for name in people.chain([&mut self.proposer]) {
+            *name = caller.shown(name);
+        }
+        self
+    }
+}
+
 fn names(people: &[Principal]) -> Vec<String> {
     people.iter().map(|user| user.name().to_owned()).collect()
 }
@@ -235,6 +246,25 @@ impl From<Event> for StepView {
             ask_id: event.about.ask,
             data: object(event.data),
         }
+    }
+}
+
+/// What people wrote stands under these keys of a step's data; any other that holds a name names somebody.
+const WRITTEN: [&str; 2] = ["title", "note"];
+
+impl StepView {
+    /// The step with everybody in it named as `caller` may read them.
+    pub(super) fn told_to(mut self, caller: &Caller) -> Self {
+        self.by = caller.shown(&self.by);
+        for (key, value) in &mut self.data {
+            if let Value::String(text) = value
+                && !WRITTEN.contains(&key.as_str())
+                && text.parse::<Principal>().is_ok()
+            {
+                *text = caller.shown(text);
+            }
+        }
+        self
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
-use guildhall_tools::{ErrorKind, ToolError};
+use guildhall_tools::ToolError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tokens::Limits;
 use super::{Answer, Given, body_of};
-use crate::auth::{self, DEVICE_LIVES, Throttle};
+use crate::auth::{self, DEVICE_LIVES};
 use crate::serve::Peer;
 use crate::state::App;
 
@@ -69,35 +69,14 @@ pub(crate) enum Progress {
     },
 }
 
-/// Counts one try of the address.
-///
-/// # Errors
-///
-/// 429 where it has none left.
-pub(crate) fn admit(app: &App, throttle: &Throttle, peer: Option<Peer>) -> Result<(), ToolError> {
-    // Every connection of the server's own loop says where it is from.
-    let Some(Peer(address)) = peer else {
-        return Err(ToolError::internal("A request came without its address"));
-    };
-    throttle
-        .admit(address, app.parts.clock.now())
-        .map_err(|wait| {
-            let mut error = ToolError::new(
-                ErrorKind::RateLimited,
-                "Too many tries to sign in from this address",
-            );
-            error.retry_after = Some(wait.max(std::time::Duration::from_secs(1)));
-            error
-        })
-}
-
 /// `POST /api/login/device`: begins the login of a device.
 pub(crate) async fn begin(
     State(app): State<Arc<App>>,
     peer: Option<Extension<Peer>>,
     body: Body,
 ) -> Answer<Begun> {
-    admit(&app, &app.sign_ins, peer.map(|peer| peer.0))?;
+    app.sign_ins
+        .admit(peer.map(|peer| peer.0), app.parts.clock.now())?;
     let device: Device = body_of(&app, body, "{ \"client\": \"<who asks>\" }").await?;
     let begun = app.parts.directory.begin_login(&device.client).await?;
     Ok(Given(Begun {
@@ -115,7 +94,8 @@ pub(crate) async fn finish(
     peer: Option<Extension<Peer>>,
     body: Body,
 ) -> Answer<Progress> {
-    admit(&app, &app.login_polls, peer.map(|peer| peer.0))?;
+    app.login_polls
+        .admit(peer.map(|peer| peer.0), app.parts.clock.now())?;
     let asked: Asked = body_of(
         &app,
         body,

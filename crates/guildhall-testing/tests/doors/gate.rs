@@ -1,9 +1,11 @@
 //! Before every route: `Host`, `Origin`, CORS, the token.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use guildhall_server::{Access, ROUTES, Route};
-use guildhall_testing::{Setup, TestServer};
+use guildhall_testing::{SetClock, Setup, TestServer};
 use serde_json::json;
 
 use crate::support::{Call, mounts, server};
@@ -295,6 +297,39 @@ async fn a_preflight_allows_what_clients_send() {
         .collect();
     assert!(exposed.contains(&&"mcp-session-id".parse().unwrap()));
     assert!(exposed.contains(&&"www-authenticate".parse().unwrap()));
+}
+
+#[tokio::test]
+async fn an_address_has_ten_calls_a_second_without_a_token() {
+    let clock = SetClock::new();
+    let setup = Setup {
+        clock: clock.clone(),
+        ..Setup::of(mounts())
+    };
+    let server = TestServer::start(setup).await;
+    let call = |repo: &str| {
+        Call::new(
+            &server,
+            "POST",
+            &format!("/api/repos/acme/{repo}/tools/lane_list"),
+        )
+    };
+    let anybody = async |repo: &str| call(repo).without("authorization").send().await;
+    for number in 0..10 {
+        // Whether the repository is there or not.
+        assert_eq!(anybody(&format!("r{number}")).await.status, 401);
+    }
+    let refused = anybody("site").await;
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (429, Some("1"))
+    );
+    assert_eq!(refused.json()["code"], "rate_limited");
+    // Whoever has a token is not held up.
+    assert_eq!(call("site").send().await.status, 404);
+    clock.pass(Duration::from_millis(100));
+    assert_eq!(anybody("site").await.status, 401);
+    assert_eq!(anybody("site").await.status, 429);
 }
 
 #[tokio::test]

@@ -414,11 +414,20 @@ fn lanes_and_the_ladder_of_a_public_repository_are_read_without_a_token() {
         .ok();
     let post = |repo: &str, tool: &str, body: Value| {
         let path = format!("/api/repos/{repo}/tools/{tool}");
-        ask(&up, "POST", &path, None, Some(body))
+        // Ten a second are answered.
+        loop {
+            let answer = ask(&up, "POST", &path, None, Some(body.clone()));
+            if answer.status != 429 {
+                return answer;
+            }
+        }
     };
     let lanes = post("acme/site", "lane_list", json!({}));
     assert_eq!(lanes.status, 200, "{}", lanes.text);
-    assert_eq!(lanes.json()["result"]["lanes"][0]["id"], "_repo");
+    let lane = &lanes.json()["result"]["lanes"][0];
+    assert_eq!(lane["id"], "_repo");
+    assert_eq!(lane["maintainers"], json!(["owner"]), "{}", lanes.text);
+    assert!(!lanes.text.contains('@'), "{}", lanes.text);
     assert_eq!(post("acme/site", "ladder_tree", json!({})).status, 200);
     // Everything else is as it is without a token, whether it is there or not.
     for (repo, tool, body) in [
