@@ -1,30 +1,36 @@
 //! What somebody may claim.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use guildhall_core::{Principal, RepoName};
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::read::{self, columns, now};
-use super::{Ask, AskKind, AskScope, scope};
+use super::{Ask, AskScope};
 use crate::error::{Error, Result};
 use crate::roles;
 use crate::tx::Tx;
 use crate::value::args;
 
-/// Most asks that are listed; the statement reads one more, and of reviews as many again.
+/// Most asks that are listed; the statement reads one more.
 const PAGE: u32 = 100;
 
-/// Most overlaps that are told; there is no end to them in a file that everybody touches.
-const MOST_OVERLAPS: i64 = 1000;
+/// Most files of one ask, and of all that are listed, that are compared with those of other asks; of each file the
+/// statement reads eleven asks. Whoever posts asks decides how many files they have in common, so it is this that
+/// bounds the work.
+const FILES_COMPARED: usize = 100;
+const ALL_FILES_COMPARED: usize = 1000;
+
+/// Most overlaps that are told of one ask; there is no end to them in a file that everybody touches.
+const MOST_OVERLAPS: usize = 10;
 
 /// What somebody may claim in a lane.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Claimable {
     /// The asks, best first.
     pub asks: Vec<Ask>,
-    /// By ask: the other unanswered asks that touch its files.
+    /// By ask: other unanswered asks that touch its files, up to ten, those that share most of them first.
     pub overlaps: BTreeMap<String, Vec<Overlap>>,
     /// Whether there are more.
     pub more: bool,
@@ -35,7 +41,7 @@ pub struct Claimable {
 pub struct Overlap {
     /// Its id.
     pub ask: String,
-    /// The files of both.
+    /// Files of both.
     pub files: Vec<String>,
 }
 
@@ -78,7 +84,8 @@ pub(super) async fn claimable(
 }
 
 /// The best asks of one scope that nobody holds, one more than `limit`. Those that nobody ever claimed or that were given
-/// up come out of their index in order; those whose lease ran out are few, and are sorted.
+/// up come out of their index in order; those whose lease ran out are few, and are sorted. Reviews of what the caller
+/// wrote are not among them, by the rule of [`super::scope::is_own`].
 #[expect(clippy::too_many_arguments, reason = "the parameters of one statement")]
 async fn free(
     tx: &mut Tx,
@@ -90,50 +97,55 @@ async fn free(
     allow_self_review: bool,
     limit: u32,
 ) -> Result<Vec<Ask>> {
+    // An agent's own is also what its user and the user's other agents wrote; `$6` is empty for a person. Counted, not
+    // tested for being there: PostgreSQL would make a join of that, and read all changesets.
+    macro_rules! own {
+        () => {
+            "(kind = 'changeset_review' AND $5 <> '' AND (
+                SELECT count(*) FROM changesets c WHERE c.id = asks.changeset AND (
+                    c.author = $5 OR c.work_author = $5 OR ($6 <> '' AND (
+                        substr(c.author, 1, length($6)) = $6 OR substr(c.work_author, 1, length($6)) = $6
+                    ))
+                )) > 0)"
+        };
+    }
+    // The number stands in the statement: PostgreSQL plans for one it does not know as if it were a tenth of the lane.
     macro_rules! sql {
-        ($database:tt, $limit:literal) => {
+        ($database:tt) => {
             concat!(
                 "SELECT ",
                 columns!(),
-                ", c.author, c.work_author FROM (
+                " FROM (
                     SELECT * FROM (SELECT * FROM asks
-                        WHERE repo = $1 AND lane = $2 AND scope = $4 AND state = 'open' AND waits = 0
-                        ORDER BY priority DESC, posted_at, id LIMIT ",
-                $limit,
-                ") AS open
+                        WHERE repo = $1 AND lane = $2 AND scope = $4 AND state = 'open' AND waits = 0 AND NOT ",
+                own!(),
+                " ORDER BY priority DESC, posted_at, id LIMIT 101) AS open
                     UNION ALL
                     SELECT * FROM (SELECT * FROM asks
                         WHERE repo = $1 AND lane = $2 AND scope = $4 AND state = 'claimed' AND waits = 0
                             AND expires_at <= ",
                 now!($database),
-                " ORDER BY priority DESC, posted_at, id LIMIT ",
-                $limit,
-                ") AS lapsed
-                 ) AS a LEFT JOIN changesets c ON c.id = a.changeset
+                " AND NOT ",
+                own!(),
+                " ORDER BY priority DESC, posted_at, id LIMIT 101) AS lapsed
+                 ) AS a
                  ORDER BY a.priority DESC, a.posted_at, a.id"
             )
         };
     }
-    // The number stands in the statement: PostgreSQL plans for one it does not know as if it were a tenth of the lane.
-    // Reviews of what the caller wrote are left out below; there are few of them beside what others wrote.
-    let sql = match of {
-        AskScope::Maintainer => tx.either(sql!(sqlite, 201), sql!(postgres, 201)),
-        _ => tx.either(sql!(sqlite, 101), sql!(postgres, 101)),
+    let sql = tx.either(sql!(sqlite), sql!(postgres));
+    let user = if allow_self_review {
+        ""
+    } else {
+        by.user_address()
     };
-    let rows = tx
-        .rows(sql, args![repo.as_str(), lane, at, of.name()])
-        .await?;
-    let mut asks = Vec::new();
-    for mut row in rows {
-        let ask = read::ask(&mut row)?;
-        let authors = read::authors(&mut row)?;
-        let own = ask.kind == AskKind::ChangesetReview
-            && !allow_self_review
-            && authors.iter().any(|author| scope::is_own(by, author));
-        if !own {
-            asks.push(ask);
-        }
-    }
+    let agents = if by.is_agent() {
+        format!("{user}[")
+    } else {
+        String::new()
+    };
+    let args = args![repo.as_str(), lane, at, of.name(), user, &agents];
+    let mut asks = read::asks(tx.rows(sql, args).await?)?;
     asks.truncate(limit as usize + 1);
     Ok(asks)
 }
@@ -144,39 +156,61 @@ async fn overlaps(
     repo: &RepoName,
     asks: &[Ask],
 ) -> Result<BTreeMap<String, Vec<Overlap>>> {
-    let ids: Vec<&str> = asks
-        .iter()
-        .filter(|ask| !ask.files.is_empty())
-        .map(|ask| ask.id.as_str())
-        .collect();
-    let mut overlaps: BTreeMap<String, Vec<Overlap>> = BTreeMap::new();
-    if ids.is_empty() {
-        return Ok(overlaps);
+    let compared = compared(asks);
+    if compared.is_empty() {
+        return Ok(BTreeMap::new());
     }
     let sql = tx.either(
-        "SELECT f.ask, o.ask, f.path FROM ask_files f
-         JOIN ask_files o ON o.repo = f.repo AND o.path = f.path AND o.ask <> f.ask
-         WHERE f.repo = $1 AND f.ask IN (SELECT value FROM json_each($2))
-         ORDER BY f.ask, o.ask, f.path LIMIT $3",
-        "SELECT f.ask, o.ask, f.path FROM ask_files f
-         JOIN ask_files o ON o.repo = f.repo AND o.path = f.path AND o.ask <> f.ask
-         WHERE f.repo = $1 AND f.ask IN (SELECT json_array_elements_text($2::json))
-         ORDER BY f.ask, o.ask, f.path LIMIT $3",
+        "SELECT p.value, (SELECT json_group_array(o.ask) FROM (
+            SELECT ask FROM ask_files WHERE repo = $1 AND path = p.value ORDER BY ask LIMIT 11) AS o)
+         FROM json_each($2) AS p",
+        "SELECT p.path, (SELECT coalesce(json_agg(o.ask), '[]')::text FROM (
+            SELECT ask FROM ask_files WHERE repo = $1 AND path = p.path ORDER BY ask LIMIT 11) AS o)
+         FROM json_array_elements_text($2::json) AS p (path)",
     );
-    let ids = json!(ids).to_string();
-    let rows = tx
-        .rows(sql, args![repo.as_str(), &ids, MOST_OVERLAPS])
-        .await?;
-    for mut row in rows {
-        let (ask, other, path): (String, String, String) = (row.take()?, row.take()?, row.take()?);
-        let of_ask = overlaps.entry(ask).or_default();
-        match of_ask.last_mut().filter(|last| last.ask == other) {
-            Some(last) => last.files.push(path),
-            None => of_ask.push(Overlap {
-                ask: other,
-                files: vec![path],
-            }),
+    let paths = json!(compared).to_string();
+    let mut touched_by: HashMap<String, Vec<String>> = HashMap::new();
+    for mut row in tx.rows(sql, args![repo.as_str(), &paths]).await? {
+        let path = row.take()?;
+        touched_by.insert(path, read::json(&row.take::<String>()?)?);
+    }
+    let of_asks = asks
+        .iter()
+        .map(|ask| (ask.id.clone(), of_ask(ask, &touched_by)));
+    Ok(of_asks.filter(|(_, found)| !found.is_empty()).collect())
+}
+
+/// The files that are compared: of each ask in turn its next, so that every ask has its share of them.
+fn compared(asks: &[Ask]) -> HashSet<&str> {
+    let mut compared = HashSet::new();
+    for turn in 0..FILES_COMPARED {
+        for file in asks.iter().filter_map(|ask| ask.files.get(turn)) {
+            compared.insert(file.as_str());
+            if compared.len() == ALL_FILES_COMPARED {
+                return compared;
+            }
         }
     }
-    Ok(overlaps)
+    compared
+}
+
+/// The overlaps of `ask`, with which asks touch each of the files that were compared.
+fn of_ask(ask: &Ask, touched_by: &HashMap<String, Vec<String>>) -> Vec<Overlap> {
+    let mut files_of: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for path in ask.files.iter().take(FILES_COMPARED) {
+        let others = touched_by.get(path).into_iter().flatten();
+        for other in others.filter(|other| **other != ask.id) {
+            files_of.entry(other).or_default().push(path.clone());
+        }
+    }
+    let mut overlaps: Vec<_> = files_of
+        .into_iter()
+        .map(|(other, files)| Overlap {
+            ask: other.to_owned(),
+            files,
+        })
+        .collect();
+    overlaps.sort_by_key(|overlap| std::cmp::Reverse(overlap.files.len()));
+    overlaps.truncate(MOST_OVERLAPS);
+    overlaps
 }

@@ -243,8 +243,9 @@ pub trait Asks: Send + Sync {
     /// old a claim is does not matter.
     fn held_asks(&self, by: Principal, repo: RepoName, limit: u32) -> Answer<'_, Vec<Ask>>;
 
-    /// What `by` may claim in a lane now, best first: the highest priority, then the oldest. With each, the unanswered
-    /// asks that are known to touch the same files. Nothing, in a closed lane.
+    /// What `by` may claim in a lane now, best first: the highest priority, then the oldest. With each, up to
+    /// ten unanswered asks that are known to touch the same files; each ask's first files are compared, up to a hundred.
+    /// Nothing, in a closed lane.
     ///
     /// # Errors
     ///

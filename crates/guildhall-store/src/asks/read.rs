@@ -239,6 +239,6 @@ pub(super) fn kept<T: std::str::FromStr>(word: &str) -> Result<T> {
         .map_err(|_| Error::fault(format!("`{word}` is kept, and it means nothing")))
 }
 
-fn json<T: DeserializeOwned>(text: &str) -> Result<T> {
+pub(super) fn json<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::fault(error.to_string()))
 }

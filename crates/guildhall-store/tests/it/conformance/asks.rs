@@ -6,8 +6,9 @@ use guildhall_store::{
 use jiff::SignedDuration;
 
 use crate::lane_world::{
-    ANN, ANN_A, ANN_B, BOB, EVE, OUT, REPO, answering, asked, claim, done, fresh, held,
-    is_conflict, is_invalid, is_not_allowed, new_ask, on_lane, post, propose, with_people, work,
+    ANN, ANN_A, ANN_B, BOB, BOB_A, EVE, OUT, REPO, answering, asked, claim, done, fresh, held,
+    is_conflict, is_invalid, is_not_allowed, made, new_ask, next, on_lane, post, propose,
+    with_people, work,
 };
 use crate::world::{OPERATOR, World, at, by, name, repo_name};
 
@@ -475,6 +476,68 @@ pub(super) async fn the_best_ask_comes_first_with_who_touches_its_files(world: &
     assert_eq!(rest.asks[0].title, "first");
     let of_first = &rest.overlaps[&rest.asks[0].id];
     assert!(of_first.iter().any(|overlap| overlap.ask == all.asks[0].id));
+}
+
+pub(super) async fn files_that_everybody_touches_leave_every_ask_its_overlaps(world: &World) {
+    let store = with_people(world).await;
+    let files: Vec<String> = (0..40).map(|n| format!("src/{n:02}.rs")).collect();
+    let posted = (0..60).map(|n| {
+        let new = NewAsk {
+            files: files.clone(),
+            ..new_ask("work", &n.to_string())
+        };
+        store.post_ask(by(ANN, 10), new)
+    });
+    for posted in futures::future::join_all(posted).await {
+        posted.unwrap();
+    }
+    // Touches one of them, and one that no other does.
+    let new = NewAsk {
+        files: vec!["docs/own.md".to_owned(), files[7].clone()],
+        ..new_ask("work", "one")
+    };
+    let one = store.post_ask(by(ANN, 10), new).await.unwrap();
+    let lane = OWN_LANE.to_owned();
+    let found = store.claimable(name(ANN), at(30), repo_name(REPO), lane, 100);
+    let found = found.await.unwrap();
+    assert_eq!(found.asks.len(), 61);
+    for ask in &found.asks {
+        let overlaps = &found.overlaps[&ask.id];
+        assert_eq!(overlaps.len(), 10, "{}", ask.title);
+        assert!(overlaps.iter().all(|overlap| overlap.ask != ask.id));
+        let shared: Vec<_> = overlaps.iter().map(|overlap| overlap.files.len()).collect();
+        assert!(shared.is_sorted_by(|a, b| a >= b), "{shared:?}");
+    }
+    let of_one = &found.overlaps[&one.id];
+    assert!(of_one.iter().all(|overlap| overlap.files == files[7..8]));
+}
+
+pub(super) async fn ones_own_reviews_hide_no_others(world: &World) {
+    let store = with_people(world).await;
+    let reviewed = async |who: &'static str, path: String| {
+        let priority = i64::from(who == BOB);
+        let work = NewAsk {
+            priority,
+            ..new_ask("work", &path)
+        };
+        let work = post(&store, work).await;
+        next(&store, &made(&store, who, &work.id, &path).await).await
+    };
+    let theirs = reviewed(ANN, "theirs".to_owned()).await;
+    for round in 0..30 {
+        let own = (0..7).map(|n| reviewed(BOB, format!("own/{round}/{n}")));
+        futures::future::join_all(own).await;
+    }
+    let late = reviewed(ANN, "late".to_owned()).await;
+    for who in [BOB, BOB_A] {
+        let lane = OWN_LANE.to_owned();
+        let found = store.claimable(name(who), at(40), repo_name(REPO), lane, 100);
+        let found = found.await.unwrap();
+        let reviews: Vec<_> = found.asks.iter().map(|ask| &ask.id).collect();
+        assert_eq!(reviews.len(), 2, "{who}");
+        assert!(reviews.contains(&&theirs.id) && reviews.contains(&&late.id));
+        assert!(!found.more);
+    }
 }
 
 pub(super) async fn a_person_has_so_many_unanswered_asks(world: &World) {

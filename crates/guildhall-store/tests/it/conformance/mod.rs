@@ -99,6 +99,8 @@ suite! {
         circles_are_refused,
         thousands_of_edges_take_bounded_time,
         the_best_ask_comes_first_with_who_touches_its_files,
+        files_that_everybody_touches_leave_every_ask_its_overlaps,
+        ones_own_reviews_hide_no_others,
         a_person_has_so_many_unanswered_asks,
         who_may_not_answer_any_more_does_not_keep_it,
         wrong_asks_are_refused_in_words,
