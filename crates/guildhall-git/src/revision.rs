@@ -12,6 +12,9 @@ use crate::repository::{Peeled, Reader, Repository, damaged};
 /// The longest revision looked at; a ref's name cannot be longer in practice.
 const LONGEST: usize = 512;
 
+/// The longest part between two slashes, in bytes, that a file system keeps a ref under, with `.lock` behind it.
+const LONGEST_PART: usize = 250;
+
 impl Repository {
     /// The commit that `revision` names: a full id, a branch, a tag, `HEAD`, or an unambiguous short id of at least four
     /// digits. A branch or tag goes before a short id that looks the same, as in git.
@@ -34,6 +37,12 @@ impl Reader {
         };
         if revision.is_empty() || revision.len() > LONGEST {
             return Err(bad(format!("give 1 to {LONGEST} characters")));
+        }
+        // Branches and tags are files.
+        if revision.split('/').any(|part| part.len() > LONGEST_PART) {
+            return Err(bad(format!(
+                "a part of a name has at most {LONGEST_PART} bytes"
+            )));
         }
         if revision.starts_with('-') {
             return Err(bad("a revision does not start with `-`".into()));

@@ -74,12 +74,22 @@ fn not_new_name(name: &[u8]) -> Option<String> {
         "a name holds no control characters"
     } else if text.chars().any(is_unseen) {
         "a name holds no characters that cannot be seen"
-    } else if component_is_windows_device(name.as_bstr()) {
+    } else if component_is_windows_device(name.as_bstr()) || is_numbered_device(text) {
         "it is a device on some systems"
     } else {
         return None;
     };
     Some(fault.to_owned())
+}
+
+/// `COM` and `LPT` with one of the raised digits, which count as digits there ("Naming Files, Paths, and Namespaces").
+fn is_numbered_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().trim_end();
+    let mut letters = stem.chars();
+    let raised = letters.next_back();
+    let port = letters.as_str();
+    matches!(raised, Some('\u{b9}' | '\u{b2}' | '\u{b3}'))
+        && (port.eq_ignore_ascii_case("com") || port.eq_ignore_ascii_case("lpt"))
 }
 
 #[cfg(test)]
@@ -146,6 +156,8 @@ mod tests {
             "con.txt",
             "src/aux.c",
             "com1",
+            "com¹",
+            "src/LPT².txt",
             "CONIN$",
         ] {
             assert!(not_new(path.as_bytes()).is_some(), "{path:?}");

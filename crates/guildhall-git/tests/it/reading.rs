@@ -230,8 +230,10 @@ fn what_is_no_name_of_a_commit_is_refused_and_never_run() {
     let tree = git_line(dir, &["rev-parse", "main^{tree}"]);
     let owned = dir.join("owned");
     let output = format!("--output={}", owned.display());
+    let long = "a".repeat(300);
     let payloads = [
         "",
+        &long,
         "-",
         "--all",
         "-n1",
