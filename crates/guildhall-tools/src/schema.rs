@@ -9,11 +9,31 @@ use serde_json::{Map, Value};
 
 use crate::JsonObject;
 
-/// The schema of a tool's arguments. Unknown arguments are refused, so it says `additionalProperties: false`.
+/// The schema of a tool's arguments. Unknown arguments are refused, and unknown keys of an object inside them, so it says
+/// `additionalProperties: false`: a misspelled key that changes nothing would be taken for one that was heeded.
 pub fn of_arguments<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Nullable::LeftOut);
+    schema.values_mut().for_each(close);
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     schema
+}
+
+/// Closes every object in `schema` whose keys are told.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Object(object) => {
+            object.values_mut().for_each(close);
+            if object.get("properties").is_some_and(Value::is_object)
+                && object.get("type").is_some_and(|kind| kind == "object")
+            {
+                object
+                    .entry("additionalProperties")
+                    .or_insert(Value::Bool(false));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The schema of a tool's result.
@@ -216,11 +236,13 @@ mod tests {
                     "issueId": { "description": "Which one", "type": "string" },
                     "limit": { "description": "How many", "type": "integer", "minimum": 0 },
                     "kind": { "type": "string", "enum": ["one", "two"] },
-                    "inner": { "type": "object", "properties": { "a": { "type": "boolean" } }, "required": ["a"] },
+                    "inner": { "type": "object", "properties": { "a": { "type": "boolean" } }, "required": ["a"],
+                        "additionalProperties": false },
                     "title": { "type": "string" },
                     "list": {
                         "type": "array",
-                        "items": { "type": "object", "properties": { "a": { "type": "boolean" } }, "required": ["a"] },
+                        "items": { "type": "object", "properties": { "a": { "type": "boolean" } }, "required": ["a"],
+                        "additionalProperties": false },
                     },
                 },
                 "required": ["issueId", "list"],

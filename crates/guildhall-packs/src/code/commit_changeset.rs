@@ -95,6 +95,8 @@ impl From<Landed> for Committed {
 /// The arguments, checked.
 struct Given {
     ask: Option<(String, Option<String>, Option<i64>)>,
+    /// What only means something beside an ask, and was given without one.
+    stray: Option<&'static str>,
     files: Option<Vec<ChangedFile>>,
     message: Option<String>,
     base_commit: Option<String>,
@@ -111,10 +113,17 @@ impl Given {
             fence,
         } = arguments;
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let ask = given(ask_id).map(|id| (id, given(lane_id), fence));
+        let lane = given(lane_id);
+        let stray = match (given(ask_id.clone()), &lane, fence) {
+            (None, Some(_), _) => Some("lane_id"),
+            (None, None, Some(_)) => Some("fence"),
+            _ => None,
+        };
+        let ask = given(ask_id).map(|id| (id, lane, fence));
         let files = files.map(kept).transpose()?;
         Ok(Self {
             ask,
+            stray,
             files,
             message: given(message),
             base_commit: given(base_commit),
@@ -320,6 +329,12 @@ impl Call {
             .hint("Give the ask_id of a submit_changeset that you hold."));
         }
         let required = ToolError::required;
+        if let Some(stray) = given.stray {
+            return Err(ToolError::bad_arguments(format!(
+                "'{stray}' is given and 'ask_id' is not: a commit without an ask has none"
+            ))
+            .hint("Give the ask_id of the submit_changeset, or leave the other out."));
+        }
         if let Some(landed) = self.code.asks.committed_directly(self.act()).await? {
             return Ok(landed.into());
         }

@@ -532,6 +532,16 @@ async fn without_an_ask_only_an_owner_in_person_commits() {
             (status, said.to_owned())
         );
     }
+    for (stray, value) in [("lane_id", json!("lane-0000000000")), ("fence", json!(1))] {
+        let mut forgotten = direct.clone();
+        forgotten[stray] = value;
+        let (status, said) = bench.refused(OWNER, forgotten).await;
+        assert_eq!(
+            (status, said.starts_with(&format!("'{stray}' is given"))),
+            (400, true),
+            "{said}"
+        );
+    }
     let landed = bench.ok(OWNER, direct).await;
     assert_eq!(landed["previous"], json!(base));
     assert_eq!(

@@ -24,6 +24,7 @@ pub(super) fn tool(summaries: Summaries) -> Tool {
          that ladder_read shows.",
     )
     .idempotent()
+    .keyed_by_store()
     .scope(Scope::Repo(RepoRole::Contributor))
     .handler(move |context: CallContext, Arguments {}| {
         let summaries = summaries.clone();

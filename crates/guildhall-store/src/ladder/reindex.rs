@@ -39,12 +39,12 @@ pub(super) async fn reindex(store: &Store, act: Act, repo: RepoName) -> Result<u
             None => break,
         }
     }
+    let (act, repo) = args;
     store
-        .write((args.0, args.1, count), |tx, (act, repo, count)| {
+        .change(act, (repo, count), |tx, act, (repo, count)| {
             Box::pin(finish(tx, act, repo, *count))
         })
-        .await?;
-    Ok(count)
+        .await
 }
 
 /// A rung, and whether the index has it as it should.
@@ -124,7 +124,7 @@ async fn note(tx: &mut Tx, rungs: impl Iterator<Item = &Known>) -> Result<()> {
 }
 
 /// Takes out what belongs to no rung, and notes that it was done.
-async fn finish(tx: &mut Tx, act: &Act, repo: &RepoName, count: u64) -> Result<()> {
+async fn finish(tx: &mut Tx, act: &Act, repo: &RepoName, count: u64) -> Result<u64> {
     take_turn(tx, repo).await?;
     if tx.sqlite().is_some() {
         // PostgreSQL has a foreign key for this.
@@ -136,5 +136,6 @@ async fn finish(tx: &mut Tx, act: &Act, repo: &RepoName, count: u64) -> Result<(
         )
         .await?;
     }
-    repos::record(tx, act, repo, "ladder.reindexed", json!({ "rungs": count })).await
+    repos::record(tx, act, repo, "ladder.reindexed", json!({ "rungs": count })).await?;
+    Ok(count)
 }

@@ -240,12 +240,7 @@ pub(super) async fn scopes_hold_at_claim_and_at_answer(world: &World) {
         lane: lane.id.clone(),
         role: LaneRole::Maintainer,
     };
-    let withdrawn = store.withdraw(
-        by(crate::world::OPERATOR, 21),
-        repo_name(REPO),
-        name(ANN),
-        role,
-    );
+    let withdrawn = store.withdraw(by(OPERATOR, 21), repo_name(REPO), name(ANN), role);
     withdrawn.await.unwrap();
     let given = answering(&ask.id, Verdict::Complete);
     is_not_allowed(store.answer_ask(by(ANN_B, 22), given).await);
