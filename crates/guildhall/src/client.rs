@@ -299,6 +299,14 @@ pub(crate) async fn answers(url: &str) -> bool {
     asked.is_ok_and(|response| response.status().is_success())
 }
 
+/// Whether a server of `workspace` answers.
+pub(crate) async fn is_running(workspace: &Workspace) -> bool {
+    match data_dir::running(&workspace.state_dir) {
+        Some(running) => answers(&running.url).await,
+        None => false,
+    }
+}
+
 /// The server of `workspace`, started in the background where none runs.
 pub(crate) async fn ensure_running(workspace: &Workspace) -> Result<Running, CommandError> {
     if let Some(running) = data_dir::running(&workspace.state_dir)
@@ -306,6 +314,13 @@ pub(crate) async fn ensure_running(workspace: &Workspace) -> Result<Running, Com
     {
         return Ok(running);
     }
+    if !workspace.root.is_dir() {
+        return Err(CommandError::usage(format!(
+            "The workspace `{}` is not a folder",
+            workspace.root.display()
+        )));
+    }
+    let said_before = std::fs::metadata(log_path(workspace)).map_or(0, |log| log.len());
     let mut child = start_in_background(workspace)?;
     let deadline = tokio::time::Instant::now() + START_PATIENCE;
     let mut pause = Duration::from_millis(5);
@@ -326,9 +341,13 @@ pub(crate) async fn ensure_running(workspace: &Workspace) -> Result<Running, Com
             } else {
                 Fault::Ours
             };
-            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            let said = std::fs::read(&log).unwrap_or_default();
+            // What earlier starts said is not why this one failed.
+            let before = usize::try_from(said_before).unwrap_or_default();
+            let said = said.get(before..).unwrap_or(&said);
             error.hints.extend(
-                said.lines()
+                String::from_utf8_lossy(said)
+                    .lines()
                     .rev()
                     .take(5)
                     .collect::<Vec<_>>()

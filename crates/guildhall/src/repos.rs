@@ -766,6 +766,10 @@ fn refusal(error: &GitError) -> ToolError {
             behind,
         } => diverged(branch, *ahead, *behind, "nothing was sent, sync first"),
         GitError::Alternates { .. } => ToolError::bad_arguments(error.to_string()),
+        // What the operator is to install is no secret of the server's.
+        GitError::NotInstalled(_) | GitError::TooOld { .. } => {
+            ToolError::new(ErrorKind::Upstream, error.to_string())
+        }
         GitError::Failed { .. } | GitError::TimedOut { .. } => {
             ToolError::new(ErrorKind::Upstream, error.to_string())
         }

@@ -6,10 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use guildhall_config::Workspace;
 use serde_json::{Map, Value, json};
 
 use crate::cli::up::program;
-use crate::client::{Server, Target};
+use crate::client::{self, Server, Target};
 use crate::output::{CommandError, CommandResult, say};
 
 /// Print or write a client's MCP configuration, with an agent and a token file of its own
@@ -57,6 +58,9 @@ struct Entry {
 
 pub(super) async fn run(args: &Args) -> CommandResult {
     let workspace = args.target.workspace()?;
+    if args.http {
+        needs_to_run(&workspace).await?;
+    }
     let server = Server::find(&args.target).await?;
     let status = server.get("/api/status").await?;
     let name = status["server_name"]
@@ -111,6 +115,19 @@ pub(super) async fn run(args: &Args) -> CommandResult {
         ))?;
     }
     Ok(())
+}
+
+/// Refuses to write down the address of a server that would be started for this command alone: it ends when nobody asks for
+/// anything, and the next one has another port.
+async fn needs_to_run(workspace: &Workspace) -> CommandResult {
+    if Server::from_environment()?.is_some() || client::is_running(workspace).await {
+        return Ok(());
+    }
+    Err(CommandError::refused(format!(
+        "No server runs for `{}`, and `--http` writes down the address of one that does",
+        workspace.root.display()
+    ))
+    .hint("Start it with `guildhall up`, or leave `--http` out: the client then starts what it needs."))
 }
 
 /// The arguments of the child process. A file of the whole user must say which workspace; a project's own file is used

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use super::in_repo::{InRepo, line as one_line, text};
-use crate::output::{CommandError, CommandResult, say};
+use crate::output::{CommandError, CommandResult, printable, say};
 
 /// Read the summaries of a repository: its Ladder
 #[derive(clap::Args)]
@@ -104,7 +104,10 @@ async fn tree(args: &Tree) -> CommandResult {
     }
     let rungs = list(&ladder["rungs"]);
     if rungs.is_empty() {
-        return say("No summaries yet: `ladder_write_rung` writes them");
+        return match &args.under {
+            Some(under) => say(&printable(&format!("No summaries below `{under}`"))),
+            None => say("No summaries yet: `ladder_write_rung` writes them"),
+        };
     }
     let lines: Vec<String> = rungs.iter().map(line).collect();
     say(&lines.join("\n"))

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use guildhall_config::{Loaded, Settings, Workspace, env_vars, process_env};
+use guildhall_config::{
+    Loaded, Server as ServerSettings, Settings, Workspace, env_vars, process_env,
+};
 use guildhall_core::{Clock, Principal};
 use guildhall_packs::team::Coordination;
 use guildhall_server::{
@@ -21,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, Claim, Owned, Running};
-use crate::output::{CommandError, CommandResult, say};
+use crate::output::{CommandError, CommandResult, note, say};
 use crate::repos::{HostedRepos, OpenRepos, RepoPacks};
 use crate::turns::Turns;
 use crate::wiring::{self, LiveMounts, Parts, Wired};
@@ -99,6 +101,9 @@ async fn point_at_the_other(args: &Args, workspace: &Workspace) -> CommandResult
                 running.workspace.display(),
                 running.url
             );
+            if let Some(ignored) = not_heeded(args) {
+                note(&ignored);
+            }
             return report(args, &running, workspace, true, &[text]);
         }
         if tokio::time::Instant::now() > deadline {
@@ -110,6 +115,27 @@ async fn point_at_the_other(args: &Args, workspace: &Workspace) -> CommandResult
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// What of the arguments a server that runs already cannot be told any more.
+fn not_heeded(args: &Args) -> Option<String> {
+    let given = [
+        ("--demo", args.demo),
+        ("--port", args.port.is_some()),
+        ("--idle-exit", args.idle_exit.is_some()),
+        ("--database-url", args.database_url.is_some()),
+        ("--workflow", args.workflow.is_some()),
+    ];
+    let given: Vec<&str> = given
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+        .collect();
+    (!given.is_empty()).then(|| {
+        format!(
+            "{} changes nothing on a server that runs already: stop it first",
+            given.join(", ")
+        )
+    })
 }
 
 async fn start(
@@ -261,13 +287,14 @@ fn local_owner(workspace: &Workspace) -> Principal {
         .unwrap_or_else(|| Principal::user("owner@localhost").expect("is an address"))
 }
 
-/// Listens where the arguments say, else the settings. A port that only the settings name may belong to another
-/// workspace's server: then any free one does.
+/// Listens where the arguments say, else the settings. The default port may belong to another workspace's server: then any
+/// free one does.
 async fn bind(args: &Args, settings: &Settings) -> Result<(TcpListener, SocketAddr), CommandError> {
     let host = settings.server.host.as_str();
     let port = args.port.unwrap_or(settings.server.port);
+    let is_default = args.port.is_none() && port == ServerSettings::default().port;
     let listener = match TcpListener::bind((host, port)).await {
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && args.port.is_none() => {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && is_default => {
             TcpListener::bind((host, 0)).await
         }
         bound => bound,
@@ -276,11 +303,7 @@ async fn bind(args: &Args, settings: &Settings) -> Result<(TcpListener, SocketAd
         .with_context(|| format!("Cannot listen on {host}:{port}"))
         .map_err(|error| {
             let error = CommandError::from(error);
-            if args.port.is_some() {
-                error.hint("`--port 0` takes a free port.")
-            } else {
-                error
-            }
+            error.hint("`--port 0`, or `server.port: 0` in the settings, takes a free port.")
         })?;
     let address = listener.local_addr().context("Cannot tell the port")?;
     Ok((listener, address))

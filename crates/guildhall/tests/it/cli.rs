@@ -71,6 +71,7 @@ fn exit_codes_tell_a_refusal_from_wrong_use() {
         (&["call"], 2),
         (&["nonsense"], 2),
         (&["up", "no/such/folder"], 2),
+        (&["tools", "--workspace", "no/such/folder"], 2),
         (&["up", "--idle-exit", "soon"], 2),
         (&["connect", "nobody"], 2),
         (&["mcp", "--agent", "Not A Name"], 2),
@@ -123,6 +124,15 @@ fn a_server_that_cannot_be_reached_is_a_fault_and_says_where_it_was_looked_for()
             .contains("Cannot reach the server at http://127.0.0.1:9"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn an_address_is_written_down_for_a_server_that_runs_alone() {
+    let place = Place::new();
+    let ran = place.run(&["connect", "claude", "--http", "--write"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("No server runs"), "{ran:?}");
+    assert!(!place.workspace().join(".mcp.json").exists());
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_port_that_was_asked_for_and_is_taken_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn a_port_of_the_settings_that_belongs_to_another_workspace_gives_way_to_a_free_one() {
+fn a_port_that_the_settings_name_is_taken_or_refused_and_the_default_gives_way() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let place = Place::new();
@@ -40,8 +40,15 @@ fn a_port_of_the_settings_that_belongs_to_another_workspace_gives_way_to_a_free_
         "WORKFLOW.md",
         &format!("---\nserver:\n  port: {port}\n---\n"),
     );
-    let mut command = place.command();
-    let mut process = command
+    let ran = place.run(&["up"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.err.contains(&format!("127.0.0.1:{port}")), "{ran:?}");
+    assert!(ran.err.contains("server.port: 0"), "{ran:?}");
+    place.write("WORKFLOW.md", "");
+    // Ours or another workspace's: it is taken.
+    let _taken = std::net::TcpListener::bind("127.0.0.1:4040");
+    let mut process = place
+        .command()
         .args(["up", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -50,10 +57,43 @@ fn a_port_of_the_settings_that_belongs_to_another_workspace_gives_way_to_a_free_
     let mut line = String::new();
     let mut out = std::io::BufReader::new(process.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap();
-    assert_ne!(said["url"], format!("http://127.0.0.1:{port}"));
     process.kill().unwrap();
     process.wait().unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    assert_ne!(said["url"], "http://127.0.0.1:4040");
+}
+
+#[test]
+fn what_a_running_server_cannot_be_told_is_said() {
+    let place = Place::new();
+    let up = place.up(&[]);
+    let again = place.run(&["up", "--demo", "--port", "0"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.out.contains(up.url()), "{again:?}");
+    assert!(
+        again.err.contains("--demo, --port changes nothing"),
+        "{again:?}"
+    );
+    assert!(
+        !place
+            .workspace()
+            .join(".guildhall/board/BOARD-1.md")
+            .exists()
+    );
+}
+
+#[test]
+fn only_what_the_failing_start_said_is_shown() {
+    let place = Place::new();
+    for (wrong, other) in [("prot", "hots"), ("hots", "prot")] {
+        place.write("WORKFLOW.md", &format!("---\nserver:\n  {wrong}: 1\n---\n"));
+        let ran = place.run(&["tools"]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(
+            ran.err.contains(wrong) && !ran.err.contains(other),
+            "{ran:?}"
+        );
+    }
 }
 
 #[test]

@@ -65,6 +65,9 @@ struct Ready {
 pub(super) async fn run(team: &Team, target: &Target, args: &Args) -> CommandResult {
     let wanted = wanted(args)?;
     let tmux = tmux(args.layout)?;
+    if tmux.is_some() {
+        programs_are_there(&wanted)?;
+    }
     let checkout = checkout(team)?;
     let mut building = Building {
         team,
@@ -129,6 +132,27 @@ fn tmux(layout: Option<Layout>) -> Result<Option<Tmux>, CommandError> {
         note("tmux is not installed, so the commands to start the agents are printed");
     }
     Ok(found)
+}
+
+/// Refuses agents whose program is not there: a pane would open and be dead at once.
+fn programs_are_there(wanted: &[Wanted]) -> CommandResult {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    let mut missing: Vec<&str> = wanted
+        .iter()
+        .map(|role| role.agent.as_str())
+        .filter(|agent| !is_there(agent))
+        .collect();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(CommandError::refused(format!(
+        "Not on the PATH: {}",
+        missing.join(", ")
+    ))
+    .hint("Install it, name other agents (`--roles <role>=<agent>`), or use `--layout none`, which prints the commands."))
 }
 
 fn checkout(team: &Team) -> Result<Option<Checkout>, CommandError> {
@@ -422,8 +446,9 @@ fn report(team: &Team, session: &str, ready: &[Ready]) -> CommandResult {
             .collect();
         return say(&json!({ "session": session, "roles": roles }).to_string());
     }
+    let roles = if ready.len() == 1 { "role" } else { "roles" };
     say(&format!(
-        "Session {session} is up with {} roles",
+        "Session {session} is up with {} {roles}",
         ready.len()
     ))?;
     if ready.iter().any(|ready| ready.pane.is_some()) {

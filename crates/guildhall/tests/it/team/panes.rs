@@ -360,3 +360,16 @@ fn people_pause_take_over_release_recover_and_leave_notes() {
     assert_eq!(unknown.err.trim(), "error: Session not found");
     team.run(&["team", "down"]).ok();
 }
+
+#[test]
+fn an_agent_that_is_not_installed_is_refused_before_anything_is_made() {
+    let Some(team) = Team::new() else {
+        return;
+    };
+    let _up = team.place.up(&[]);
+    let ran = team.run(&["team", "up", "app", "1", "--roles", "ai,sec=goose"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("Not on the PATH: goose"), "{ran:?}");
+    let sessions = team.run(&["team", "status", "--json"]).json();
+    assert_eq!(sessions["sessions"], serde_json::json!([]), "{sessions}");
+}
