@@ -393,7 +393,7 @@ impl HostedRepos {
             public,
         } = new;
         let _turn = self.0.turns.of_name(&name).await;
-        let _alone = self.blocking(|open| open.alone()).await?;
+        let _alone = self.blocking(OpenRepos::alone).await?;
         let known = self.0.store.repos().await?;
         if let Some(taken) = known
             .iter()
@@ -541,7 +541,7 @@ impl HostedRepos {
 
     async fn removed(self, by: Principal, name: RepoName) -> Result<(), ToolError> {
         let _turn = self.0.turns.of_name(&name).await;
-        let _alone = self.blocking(|open| open.alone()).await?;
+        let _alone = self.blocking(OpenRepos::alone).await?;
         let act = self.act(by);
         let removed = self.0.store.remove_repo(act, name.clone()).await;
         removed?;
@@ -767,12 +767,10 @@ fn refusal(error: &GitError) -> ToolError {
         } => diverged(branch, *ahead, *behind, "nothing was sent, sync first"),
         GitError::Alternates { .. } => ToolError::bad_arguments(error.to_string()),
         // What the operator is to install is no secret of the server's.
-        GitError::NotInstalled(_) | GitError::TooOld { .. } => {
-            ToolError::new(ErrorKind::Upstream, error.to_string())
-        }
-        GitError::Failed { .. } | GitError::TimedOut { .. } => {
-            ToolError::new(ErrorKind::Upstream, error.to_string())
-        }
+        GitError::NotInstalled(_)
+        | GitError::TooOld { .. }
+        | GitError::Failed { .. }
+        | GitError::TimedOut { .. } => ToolError::new(ErrorKind::Upstream, error.to_string()),
         error if error.is_callers_fault() => ToolError::bad_arguments(error.to_string()),
         error => ToolError::internal(format!("{error:?}")),
     }
