@@ -15,6 +15,8 @@ pub enum Refusal {
     TooMany,
     /// What was given is over a limit of count or size.
     TooLarge,
+    /// What it stands on does not answer, and nothing was done: the same again may go through in a moment.
+    Away,
     /// Nothing the caller did: its words are for the log.
     Fault,
 }

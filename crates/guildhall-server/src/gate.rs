@@ -222,7 +222,7 @@ async fn admit(app: &App, access: Access, request: &mut Request) -> Result<(), T
         .parts
         .authenticator
         .authenticate(token)
-        .await
+        .await?
         .ok_or_else(|| {
             unauthenticated(
                 "The token is not valid: it is mistyped, expired, revoked or of another server",

@@ -75,8 +75,7 @@ impl Clones {
                 self.limits.at_once
             )),
         );
-        let again = HeaderValue::from(self.limits.patience.as_secs().max(1));
-        response.headers_mut().insert(header::RETRY_AFTER, again);
+        reply::try_again(response.headers_mut(), Some(self.limits.patience));
         Err(response)
     }
 }
@@ -232,11 +231,13 @@ fn answer(kind: &'static str, body: Body) -> Response {
 /// Git shows its user what a refusal says when it is plain text.
 fn refusal(error: &ToolError) -> Response {
     let error = reply::logged(error);
-    typed(
+    let mut response = typed(
         reply::status(error.kind),
         PLAIN,
         Body::from(format!("{}\n", error.message)),
-    )
+    );
+    reply::try_again(response.headers_mut(), error.retry_after);
+    response
 }
 
 fn typed(status: StatusCode, kind: &'static str, body: Body) -> Response {

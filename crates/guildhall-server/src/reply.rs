@@ -1,12 +1,13 @@
 //! Answers in the form of the plain HTTP door.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
 use guildhall_core::{Ids as _, SystemIds};
 use guildhall_tools::{Answer, ErrorKind, ToolError};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -33,12 +34,7 @@ pub(crate) fn answer(answer: &Answer) -> Response {
         body.entry(key.clone()).or_insert_with(|| value.clone());
     }
     let mut response = json(status(failure.kind), Value::Object(body).to_string());
-    if let Some(after) = failure.retry_after {
-        response.headers_mut().insert(
-            header::RETRY_AFTER,
-            HeaderValue::from(after.as_secs().max(1)),
-        );
-    }
+    try_again(response.headers_mut(), failure.retry_after);
     response
 }
 
@@ -73,17 +69,16 @@ pub(crate) fn error(error: &ToolError) -> Response {
             HeaderValue::from_static("Bearer realm=\"guildhall\""),
         );
     }
-    if let Some(after) = error.retry_after {
-        response.headers_mut().insert(
-            header::RETRY_AFTER,
-            HeaderValue::from(after.as_secs().max(1)),
-        );
-    }
+    try_again(response.headers_mut(), error.retry_after);
     response
 }
 
-/// `error` as it may leave. The cause of a fault of ours goes to the log, under a number that the caller is told.
+/// `error` as it may leave. The cause of a fault of ours goes to the log, under a number that the caller is told; that of
+/// a database which is away goes there too, for the operator must hear of it.
 pub(crate) fn logged(error: &ToolError) -> Cow<'_, ToolError> {
+    if error.kind == ErrorKind::Unavailable {
+        tracing::error!("Request refused: {error:?}");
+    }
     if error.kind != ErrorKind::Internal || error.details.contains_key("correlation_id") {
         return Cow::Borrowed(error);
     }
@@ -99,11 +94,18 @@ pub(crate) fn logged(error: &ToolError) -> Cow<'_, ToolError> {
 /// A refusal on a path of git's: it looks for HTTP Basic, and asks for a password when it is told so.
 pub(crate) fn basic_challenge(refusal: &ToolError) -> Response {
     let mut response = error(refusal);
-    response.headers_mut().insert(
-        header::WWW_AUTHENTICATE,
-        HeaderValue::from_static("Basic realm=\"guildhall\""),
-    );
+    if let Some(challenge) = response.headers_mut().get_mut(header::WWW_AUTHENTICATE) {
+        *challenge = HeaderValue::from_static("Basic realm=\"guildhall\"");
+    }
     response
+}
+
+/// Tells in `headers` when to try again, if `after` says so: whole seconds, at least one.
+pub(crate) fn try_again(headers: &mut HeaderMap, after: Option<Duration>) {
+    if let Some(after) = after {
+        let seconds = HeaderValue::from(after.as_secs().max(1));
+        headers.insert(header::RETRY_AFTER, seconds);
+    }
 }
 
 pub(crate) fn status(kind: ErrorKind) -> StatusCode {

@@ -152,6 +152,7 @@ impl Refuse for Error {
             Self::Invalid(_) => Refusal::Invalid,
             Self::TooMany(_) => Refusal::TooMany,
             Self::TooLarge(_) => Refusal::TooLarge,
+            Self::Busy | Self::Unavailable(_) => Refusal::Away,
             _ => Refusal::Fault,
         }
     }

@@ -103,6 +103,8 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     /// `server.allowed_origins`
     pub allowed_origins: Vec<String>,
+    /// The address of the PostgreSQL database it uses; a file of its own where there is none.
+    pub database_url: Option<String>,
 }
 
 impl Setup {
@@ -116,6 +118,7 @@ impl Setup {
             limits: Limits::default(),
             clock: Arc::new(SystemClock),
             allowed_origins: Vec::new(),
+            database_url: None,
         }
     }
 }
@@ -159,9 +162,11 @@ impl TestServer {
         let data = tempfile::tempdir().expect("a scratch folder");
         let owner = || OWNER.parse().expect("a person's name");
         let (clock, ids) = (setup.clock, Arc::new(SystemIds));
-        let store = Store::open_sqlite(&data.path().join("guildhall.db"))
-            .await
-            .expect("a database");
+        let store = match &setup.database_url {
+            Some(url) => Store::open_postgres(url, 4).await,
+            None => Store::open_sqlite(&data.path().join("guildhall.db")).await,
+        };
+        let store = store.expect("a database");
         let tokens = Directory::open(store, data.path(), owner, clock.clone(), ids.clone())
             .await
             .map(Arc::new)
@@ -238,6 +243,11 @@ impl TestServer {
             .expect("an agent's token");
         let token = std::fs::read_to_string(issued.path).expect("the agent's token");
         token.trim().to_owned()
+    }
+
+    /// Its accounts.
+    pub fn accounts(&self) -> &Directory {
+        &self.tokens
     }
 
     /// The application behind the routes.

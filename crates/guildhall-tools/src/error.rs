@@ -5,6 +5,9 @@ use std::time::Duration;
 use guildhall_core::{Refusal, Refuse};
 use serde_json::{Map, Value, json};
 
+/// When whoever was told that the database is away may ask again. Most of the time it is a restart.
+const AWAY_FOR: Duration = Duration::from_secs(2);
+
 /// The kinds of failure, each with one HTTP status and one stable code that clients may match on.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum ErrorKind {
@@ -26,11 +29,13 @@ pub enum ErrorKind {
     Internal,
     /// The service behind the tool failed: 502 `upstream`.
     Upstream,
+    /// The server's own database does not answer, and nothing was done: 503 `unavailable`.
+    Unavailable,
 }
 
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::BadArguments,
         Self::Unauthenticated,
         Self::Forbidden,
@@ -40,6 +45,7 @@ impl ErrorKind {
         Self::RateLimited,
         Self::Internal,
         Self::Upstream,
+        Self::Unavailable,
     ];
 
     /// The stable code beside the message.
@@ -54,6 +60,7 @@ impl ErrorKind {
             Self::RateLimited => "rate_limited",
             Self::Internal => "internal",
             Self::Upstream => "upstream",
+            Self::Unavailable => "unavailable",
         }
     }
 
@@ -69,6 +76,7 @@ impl ErrorKind {
             Self::RateLimited => 429,
             Self::Internal => 500,
             Self::Upstream => 502,
+            Self::Unavailable => 503,
         }
     }
 }
@@ -92,7 +100,7 @@ pub struct ToolError {
     pub result: Option<Value>,
     /// When to try again.
     pub retry_after: Option<Duration>,
-    /// The cause of an [`ErrorKind::Internal`], for the log only.
+    /// The cause of an [`ErrorKind::Internal`] or an [`ErrorKind::Unavailable`], for the log only.
     pub(crate) cause: Option<String>,
 }
 
@@ -143,6 +151,15 @@ impl ToolError {
         }
     }
 
+    /// What the server stands on does not answer, as `message` says. `cause` is for the log; the caller never sees it.
+    pub fn unavailable(message: impl Into<String>, cause: impl std::fmt::Display) -> Self {
+        Self {
+            retry_after: Some(AWAY_FOR),
+            cause: Some(cause.to_string()),
+            ..Self::new(ErrorKind::Unavailable, message)
+        }
+    }
+
     /// Adds one sentence that says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -188,6 +205,7 @@ impl<E: Refuse> From<E> for ToolError {
             Refusal::Conflict => ErrorKind::Conflict,
             Refusal::TooMany => ErrorKind::RateLimited,
             Refusal::TooLarge => ErrorKind::TooLarge,
+            Refusal::Away => return Self::unavailable(error.to_string(), format!("{error:?}")),
             Refusal::Fault => return Self::internal(format!("{error:?}")),
         };
         Self::new(kind, error.to_string())
@@ -217,6 +235,7 @@ mod tests {
             (Refusal::Conflict, 409),
             (Refusal::TooMany, 429),
             (Refusal::TooLarge, 413),
+            (Refusal::Away, 503),
         ] {
             let error = ToolError::from(Closed(refusal));
             assert_eq!(

@@ -308,6 +308,8 @@ impl Pipeline {
             error.message =
                 format!("Internal error; the server's log has the cause under {correlation}");
             error = error.detail("correlation_id", correlation);
+        } else if let Some(cause) = error.cause.take() {
+            tracing::error!(tool.name = tool, cause, "Call refused: {}", error.message);
         }
         let payload = shape.map_or_else(|| error.payload(), |shape| shape(&error));
         Answer {

@@ -333,7 +333,9 @@ fn meaning(status: u16) -> &'static str {
         415 => "The body's media type cannot be read",
         429 => "Too many requests; `Retry-After` says when to try again",
         502 => "A service behind the server failed",
-        503 => "Too much of this is going on; `Retry-After` says when to try again",
+        503 => {
+            "The database does not answer, or too much of this is going on; `Retry-After` says when to try again"
+        }
         _ => "A fault of the server: its log has the cause under the id that is given",
     }
 }

@@ -77,7 +77,7 @@ impl Directory {
             owner,
             known: RwLock::default(),
         };
-        if directory.valid_at(&directory.owner_path()).await.is_none() {
+        if directory.valid_at(&directory.owner_path()).await?.is_none() {
             directory
                 .issue_into(directory.owner.clone(), &directory.owner_path())
                 .await?;
@@ -113,9 +113,11 @@ impl Directory {
             .clear();
     }
 
-    async fn valid_at(&self, path: &Path) -> Option<Caller> {
-        let text = std::fs::read_to_string(path).ok()?;
-        self.authenticate(text.trim()).await
+    async fn valid_at(&self, path: &Path) -> guildhall_store::Result<Option<Caller>> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => self.authenticate(text.trim()).await,
+            Err(_) => Ok(None),
+        }
     }
 
     /// A new token of `principal`, made by its own user, kept in the file `path`.
@@ -188,20 +190,15 @@ impl Directory {
         self.sightings.saw(seen, now);
     }
 
-    async fn ask(&self, hash: [u8; 32], now: Timestamp) -> Option<Caller> {
+    async fn ask(&self, hash: [u8; 32], now: Timestamp) -> guildhall_store::Result<Option<Caller>> {
         let noted = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             known
                 .get(&hash)
                 .map(|entry| (entry.noted_at, entry.token_id.clone()))
         };
-        let bearer = match self.store.bearer(hash, now).await {
-            Ok(bearer) => bearer?,
-            Err(error) => {
-                // Refusing is the safe side; the operator must hear of it.
-                tracing::error!("Cannot look up a token: {error}");
-                return None;
-            }
+        let Some(bearer) = self.store.bearer(hash, now).await? else {
+            return Ok(None);
         };
         self.saw(&bearer, now);
         let due = noted
@@ -221,21 +218,24 @@ impl Directory {
         } else {
             noted.map_or(now, |(at, _)| at)
         };
-        Some(self.remember(hash, &bearer, now, noted_at))
+        Ok(Some(self.remember(hash, &bearer, now, noted_at)))
     }
 }
 
 impl Authenticator for Directory {
-    fn authenticate<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<Caller>> {
+    fn authenticate<'a>(
+        &'a self,
+        token: &'a str,
+    ) -> BoxFuture<'a, guildhall_store::Result<Option<Caller>>> {
         let now = self.clock.now();
         // Looked up by its hash: what is compared tells nothing about the token.
         let Some(hash) = Token::hash_unchecked(token) else {
-            return Box::pin(std::future::ready(None));
+            return Box::pin(std::future::ready(Ok(None)));
         };
         match self.remembered(&hash, now) {
-            Some(known) => Box::pin(std::future::ready(Some(known.caller))),
+            Some(known) => Box::pin(std::future::ready(Ok(Some(known.caller)))),
             // What is mistyped is not worth a look into the database.
-            None if !Token::is_well_typed(token) => Box::pin(std::future::ready(None)),
+            None if !Token::is_well_typed(token) => Box::pin(std::future::ready(Ok(None))),
             None => Box::pin(self.ask(hash, now)),
         }
     }
@@ -254,7 +254,7 @@ impl Authenticator for Directory {
             let path = self.dir.join(AGENTS).join(format!("{name}.token"));
             if self
                 .valid_at(&path)
-                .await
+                .await?
                 .is_some_and(|caller| caller.principal == principal)
             {
                 return Ok(Issued { principal, path });
@@ -357,7 +357,7 @@ mod tests {
         let place = Place::new();
         let directory = place.open("you@example.com").await;
         let token = token_in(&directory.owner_path());
-        let caller = directory.authenticate(&token).await.unwrap();
+        let caller = directory.authenticate(&token).await.unwrap().unwrap();
         assert_eq!(caller.principal.name(), "you@example.com");
         assert!(caller.operator);
         assert_eq!(
@@ -372,7 +372,7 @@ mod tests {
         let again = place.open("other@example.com").await;
         assert_eq!(again.owner().name(), "you@example.com");
         assert_eq!(token_in(&again.owner_path()), token);
-        assert!(again.authenticate(&token).await.is_some());
+        assert!(again.authenticate(&token).await.unwrap().is_some());
     }
 
     #[tokio::test]
@@ -402,7 +402,7 @@ mod tests {
         let owner = directory.owner().clone();
         let first = directory.issue_agent(&owner, "claude").await.unwrap();
         let token = token_in(&first.path);
-        let caller = directory.authenticate(&token).await.unwrap();
+        let caller = directory.authenticate(&token).await.unwrap().unwrap();
         assert_eq!(caller.principal.name(), "you@example.com[claude]");
         assert!(!caller.operator);
         directory.issue_agent(&owner, "claude").await.unwrap();
@@ -425,7 +425,7 @@ mod tests {
         let owner = directory.owner().clone();
         let issued = directory.issue_agent(&owner, "claude").await.unwrap();
         let token = token_in(&issued.path);
-        assert!(directory.authenticate(&token).await.is_some());
+        assert!(directory.authenticate(&token).await.unwrap().is_some());
         let id = directory.store().tokens_of(issued.principal).await.unwrap()[0]
             .id
             .clone();
@@ -435,23 +435,23 @@ mod tests {
             .await
             .unwrap();
         assert!(
-            directory.authenticate(&token).await.is_some(),
+            directory.authenticate(&token).await.unwrap().is_some(),
             "remembered, as on another node"
         );
         place.clock.0.fetch_add(1, Ordering::SeqCst);
-        assert!(directory.authenticate(&token).await.is_none());
+        assert!(directory.authenticate(&token).await.unwrap().is_none());
 
         std::fs::remove_file(&issued.path).unwrap();
         let owner = directory.owner().clone();
         let issued = directory.issue_agent(&owner, "claude").await.unwrap();
         let token = token_in(&issued.path);
-        assert!(directory.authenticate(&token).await.is_some());
+        assert!(directory.authenticate(&token).await.unwrap().is_some());
         directory
             .store()
             .disable(Act::new(owner, place.clock.now()), issued.principal)
             .await
             .unwrap();
         directory.forget();
-        assert!(directory.authenticate(&token).await.is_none());
+        assert!(directory.authenticate(&token).await.unwrap().is_none());
     }
 }

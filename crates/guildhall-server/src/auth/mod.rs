@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use futures::future::BoxFuture;
 use guildhall_core::Principal;
+use guildhall_store::Result as FromStore;
 use guildhall_tools::Caller;
 
 pub use accounts::TokenLimits;
@@ -23,7 +24,11 @@ pub(crate) use token::hex;
 pub trait Authenticator: Send + Sync {
     /// The caller `token` belongs to, or `None` for a token that is malformed, unknown, expired or revoked. How long it
     /// takes does not depend on how much of a token is right.
-    fn authenticate<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<Caller>>;
+    ///
+    /// # Errors
+    ///
+    /// Those of the store, which then says nothing about the token: a good one must not be thrown away for them.
+    fn authenticate<'a>(&'a self, token: &'a str) -> BoxFuture<'a, FromStore<Option<Caller>>>;
 
     /// Makes sure of a token for the agent `name` of `user`, kept in a file that only the operating-system user can read.
     fn issue_agent<'a>(

@@ -77,12 +77,14 @@ pub(super) async fn exchange(mut head: Parts, body: Bytes, endpoint: &dyn Endpoi
 
 /// A refusal made before the request reached rmcp.
 pub(super) fn refused(refusal: &ToolError) -> Response {
-    error(
+    let mut response = error(
         reply::status(refusal.kind),
         INVALID_REQUEST,
         &refusal.message,
         &Value::Null,
-    )
+    );
+    reply::try_again(response.headers_mut(), refusal.retry_after);
+    response
 }
 
 fn accepts(headers: &HeaderMap) -> Option<Accepts> {

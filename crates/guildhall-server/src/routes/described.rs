@@ -86,7 +86,8 @@ impl Route {
         let mut statuses = vec![400, 403, 500];
         statuses.extend(self.successes());
         if self.access != Access::Open {
-            statuses.push(401);
+            // A token that is wrong, and one that cannot be looked up.
+            statuses.extend([401, 503]);
         }
         if !matches!(self.takes, Takes::Nothing) {
             statuses.push(413);

@@ -20,8 +20,11 @@ const OF_TEAMS: &[u16] = &[404, 409, 429];
 /// What else the MCP doors refuse: no such pack, repository or session, a verb that needs sessions, media types that
 /// are not theirs, too many sessions.
 const OF_MCP: &[u16] = &[404, 405, 406, 413, 415, 429];
-/// What else git hears: no repository that the caller may see, or too many clones at once.
+/// What else git hears: no repository that the caller may see. Too many clones at once are 503, as a database is that
+/// does not answer.
 const OF_GIT: &[u16] = &[404, 503];
+/// What else is refused to whoever signs in: too many tries, or the database does not answer.
+const OF_SIGN_IN: &[u16] = &[429, 503];
 
 const READ_ONLY: Query = Query {
     name: "access",
@@ -207,7 +210,7 @@ pub const ROUTES: &[Route] = &[
         .access(Access::Open)
         .takes::<login::Device>()
         .result::<login::Begun>()
-        .refuses(&[429])
+        .refuses(OF_SIGN_IN)
         .served(|_| post(login::begin)),
     Route::new(
         "POST",
@@ -217,7 +220,7 @@ pub const ROUTES: &[Route] = &[
     .access(Access::Open)
     .takes::<login::Asked>()
     .result::<login::Progress>()
-    .refuses(&[404, 409, 429])
+    .refuses(&[404, 409, 429, 503])
     .served(|_| post(login::finish)),
     Route::new(
         "GET",
@@ -227,13 +230,13 @@ pub const ROUTES: &[Route] = &[
     .access(Access::Open)
     .page()
     .query(&[CODE])
-    .refuses(&[404])
+    .refuses(&[404, 503])
     .served(|_| get(sign_in::show)),
     Route::new("POST", "/login", "The forms of that page")
         .access(Access::Open)
         .page()
         .takes_form::<sign_in::Form>()
-        .refuses(&[404, 409, 429])
+        .refuses(&[404, 409, 429, 503])
         .served(|_| post(sign_in::submit)),
     Route::new(
         "GET",

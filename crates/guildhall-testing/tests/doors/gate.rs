@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use guildhall_cluster::PgCluster;
 use guildhall_server::{Access, ROUTES, Route};
 use guildhall_testing::{SetClock, Setup, TestServer};
 use serde_json::json;
@@ -90,6 +91,39 @@ async fn a_token_is_a_password_where_git_asks_and_nowhere_else() {
     assert_eq!(bearer.status, 404);
     let call = Call::new(&server, "GET", "/api/status").with("authorization", &basic("x"));
     assert_eq!(call.send().await.status, 401);
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_looked_up_is_not_called_a_wrong_one() {
+    let Some(cluster) = PgCluster::shared() else {
+        return;
+    };
+    let database = cluster.database().unwrap();
+    let server = TestServer::start(Setup {
+        database_url: Some(database.url()),
+        ..Setup::of(mounts())
+    })
+    .await;
+    server.accounts().store().close().await;
+
+    for route in guarded() {
+        let reply = Call::new(&server, route.method, &path(route)).send().await;
+        assert_eq!(reply.status, 503, "{} {}", route.method, route.path);
+        let again: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+        assert!(again >= 1);
+        // Asked for a password, git would forget the one it has.
+        assert_eq!(reply.header("www-authenticate"), None, "{}", route.path);
+        let body = reply.json();
+        assert_eq!(body["code"], "unavailable");
+        assert_eq!(body["error"], "The database is out of reach");
+    }
+
+    let wrong = server.token().replace("gldh_", "gldh_x");
+    let reply = Call::new(&server, "GET", "/api/whoami")
+        .with("authorization", &format!("Bearer {wrong}"))
+        .send()
+        .await;
+    assert_eq!(reply.status, 401, "what is mistyped needs no database");
 }
 
 #[tokio::test]

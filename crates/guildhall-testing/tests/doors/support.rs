@@ -295,7 +295,7 @@ pub(crate) fn meta(besides: &Value) -> Value {
 }
 
 /// The failures that `probe_fail` can be told to give.
-pub(crate) const KINDS: [(&str, ErrorKind); 8] = [
+pub(crate) const KINDS: [(&str, ErrorKind); 9] = [
     ("bad_arguments", ErrorKind::BadArguments),
     ("forbidden", ErrorKind::Forbidden),
     ("not_found", ErrorKind::NotFound),
@@ -304,6 +304,7 @@ pub(crate) const KINDS: [(&str, ErrorKind); 8] = [
     ("rate_limited", ErrorKind::RateLimited),
     ("internal", ErrorKind::Internal),
     ("upstream", ErrorKind::Upstream),
+    ("unavailable", ErrorKind::Unavailable),
 ];
 
 #[derive(Deserialize, JsonSchema)]
