@@ -636,8 +636,8 @@ async fn without_a_token_no_address_is_told_and_a_mebibyte_at_most() {
         lane: text(&lane["lane"]["id"]),
         role: guildhall_core::LaneRole::Maintainer,
     };
-    let reader = READER.parse().unwrap();
-    bench.store.grant(act(), site, reader, role).await.unwrap();
+    let ann = "ann@example.com".parse().unwrap();
+    bench.store.grant(act(), site, ann, role).await.unwrap();
     let note = "long ".repeat(12_000);
     for _ in 0..40 {
         let ask = bench.post("triage", json!({})).await;
@@ -674,10 +674,10 @@ async fn without_a_token_no_address_is_told_and_a_mebibyte_at_most() {
     let mine = lanes.iter().find(|lane| lane["title"] == "Mine").unwrap();
     assert_eq!(mine["proposer"], "ann[claude]");
     assert_eq!(mine["coordinators"], json!(["ann", "max"]));
-    assert_eq!(mine["maintainers"], json!(["eve", "max", "you"]));
+    assert_eq!(mine["maintainers"], json!(["ann", "max", "you"]));
     let granted = steps
         .iter()
-        .find(|step| step["data"]["user"] == "eve")
+        .find(|step| step["data"]["user"] == "ann")
         .unwrap();
     assert_eq!(granted["by"], "you");
 }
