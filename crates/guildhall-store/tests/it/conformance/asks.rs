@@ -523,14 +523,14 @@ pub(super) async fn ones_own_reviews_hide_no_others(world: &World) {
         let own = (0..7).map(|n| reviewed(BOB, format!("own/{round}/{n}")));
         futures::future::join_all(own).await;
     }
-    let late = reviewed(ANN, "late".to_owned()).await;
+    let overdue = reviewed(ANN, "overdue".to_owned()).await;
     for who in [BOB, BOB_A] {
         let lane = OWN_LANE.to_owned();
         let found = store.claimable(name(who), at(40), repo_name(REPO), lane, 100);
         let found = found.await.unwrap();
         let reviews: Vec<_> = found.asks.iter().map(|ask| &ask.id).collect();
         assert_eq!(reviews.len(), 2, "{who}");
-        assert!(reviews.contains(&&theirs.id) && reviews.contains(&&late.id));
+        assert!(reviews.contains(&&theirs.id) && reviews.contains(&&overdue.id));
         assert!(!found.more);
     }
 }
