@@ -56,6 +56,8 @@ pub struct Standing {
     pub coordinator: bool,
     /// Whether they maintain the lane.
     pub maintainer: bool,
+    /// Whether they coordinate any lane of the repo, `_repo` among them.
+    pub coordinates: bool,
 }
 
 /// The roles.
@@ -309,7 +311,11 @@ pub(crate) async fn standing(
     // Whoever is disabled is at most what anybody is.
     let rows = tx
         .rows(
-            "SELECT u.operator, r.lane, r.role FROM principals p
+            "SELECT u.operator, r.lane, r.role,
+                CASE WHEN EXISTS (SELECT 1 FROM roles c
+                    WHERE c.repo = $2 AND c.user_name = u.name AND c.lane <> '' AND c.role = 'coordinator')
+                THEN 1 ELSE 0 END
+             FROM principals p
              JOIN principals u ON u.name = p.user_name
              LEFT JOIN roles r ON r.user_name = u.name AND r.repo = $2 AND r.lane IN ('', $3)
              WHERE p.name = $1 AND p.disabled_at IS NULL AND u.disabled_at IS NULL",
@@ -318,6 +324,7 @@ pub(crate) async fn standing(
         .await?;
     for mut row in rows {
         standing.take(&mut row)?;
+        standing.coordinates = row.take()?;
     }
     Ok(standing.on(lane))
 }
@@ -379,7 +386,9 @@ impl Standing {
             // Lanes are for who contributes: whoever no longer does keeps no part in them.
             self.coordinator = false;
             self.maintainer = false;
+            self.coordinates = false;
         }
+        self.coordinates |= self.repo >= Some(RepoRole::Maintainer);
         if lane.is_some() && self.repo >= Some(RepoRole::Maintainer) {
             self.maintainer = true;
             self.coordinator |= lane == Some(OWN_LANE);

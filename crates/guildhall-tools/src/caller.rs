@@ -6,6 +6,8 @@ use std::sync::Arc;
 use guildhall_core::team::Binding;
 use guildhall_core::{Principal, RepoRole};
 
+use crate::RepoAccess;
+
 /// The agent as whom a person's token acts at an agents' door.
 const UNNAMED: &str = "unnamed";
 
@@ -22,6 +24,8 @@ pub enum Scope {
     Person,
     /// Whoever is at least this in the repository the call is about. The tool takes `repo`.
     Repo(RepoRole),
+    /// Whoever coordinates a lane of the repository the call is about, or owns it. The tool takes `repo`.
+    RepoCoordinator,
     /// A person who owns the repository the call is about. The tool takes `repo`.
     RepoOwnerInPerson,
 }
@@ -32,8 +36,15 @@ impl Scope {
         match self {
             Self::Any | Self::Person => None,
             Self::Repo(role) => Some(role),
+            Self::RepoCoordinator => Some(RepoRole::Contributor),
             Self::RepoOwnerInPerson => Some(RepoRole::Owner),
         }
+    }
+
+    /// Whether a tool of this scope is of any use to somebody with this access to a repository.
+    pub fn is_for(self, repo: &RepoAccess) -> bool {
+        self.repo_role().is_none_or(|least| repo.role >= least)
+            && (self != Self::RepoCoordinator || repo.coordinates)
     }
 }
 
@@ -107,7 +118,7 @@ impl Caller {
     /// and, called all the same, refused as not allowed.
     pub fn may(&self, name: &str, scope: Scope) -> bool {
         let person = match scope {
-            Scope::Any | Scope::Repo(_) => true,
+            Scope::Any | Scope::Repo(_) | Scope::RepoCoordinator => true,
             Scope::Person | Scope::RepoOwnerInPerson => !self.principal.is_agent(),
         };
         person && self.tools.as_ref().is_none_or(|tools| tools.contains(name))

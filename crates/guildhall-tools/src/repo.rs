@@ -12,6 +12,8 @@ pub struct RepoAccess {
     pub name: RepoName,
     /// The most that the caller is there.
     pub role: RepoRole,
+    /// Whether the caller coordinates a lane of it, `_repo` among them.
+    pub coordinates: bool,
 }
 
 /// Which repository a call is about, as far as the call itself says.

@@ -277,15 +277,23 @@ impl HostedRepos {
         Act::new(by, self.0.clock.now())
     }
 
-    /// What `caller` is in the repository `name`, or `None` where there is none for them. An agent has its user's role.
-    async fn role(&self, caller: &Caller, name: &RepoName) -> Result<Option<RepoRole>, ToolError> {
+    /// What `caller` may in the repository `name`, or `None` where there is none for them. An agent has its user's role.
+    async fn access(
+        &self,
+        caller: &Caller,
+        name: RepoName,
+    ) -> Result<Option<RepoAccess>, ToolError> {
         let limits = caller.repos.as_ref();
         if limits.is_some_and(|repos| !repos.contains(name.as_str())) {
             return Ok(None);
         }
         let user = user_of(caller)?;
-        let standing = self.0.store.standing(user, name.clone(), None).await;
-        Ok(standing?.repo)
+        let standing = self.0.store.standing(user, name.clone(), None).await?;
+        Ok(standing.repo.map(|role| RepoAccess {
+            name,
+            role,
+            coordinates: standing.coordinates,
+        }))
     }
 
     async fn visible(&self, caller: &Caller) -> Result<Vec<(store::Repo, RepoRole)>, ToolError> {
@@ -300,10 +308,8 @@ impl HostedRepos {
         let Ok(name) = given.parse::<RepoName>() else {
             return Err(unknown(given));
         };
-        match self.role(caller, &name).await? {
-            Some(role) => Ok(access(&name, role)),
-            None => Err(unknown(given)),
-        }
+        let access = self.access(caller, name).await?;
+        access.ok_or_else(|| unknown(given))
     }
 
     async fn implied(&self, caller: &Caller) -> Result<RepoAccess, ToolError> {
@@ -319,7 +325,9 @@ impl HostedRepos {
             .iter()
             .find(|(repo, _)| is_own(around.as_deref(), repo.origin.as_deref()));
         match (own, visible.as_slice()) {
-            (Some((repo, role)), _) | (None, [(repo, role)]) => Ok(access(&repo.name, *role)),
+            (Some((repo, _)), _) | (None, [(repo, _)]) => {
+                self.named(caller, repo.name.as_str()).await
+            }
             (None, []) => Err(ToolError::not_found(format!(
                 "There is no repository here that `{}` may see",
                 caller.principal
@@ -377,7 +385,11 @@ impl HostedRepos {
             operator: true,
             ..Caller::new(by)
         };
-        let repo = access(name, RepoRole::Owner);
+        let repo = RepoAccess {
+            name: name.clone(),
+            role: RepoRole::Owner,
+            coordinates: true,
+        };
         self.view(&caller, &repo, Some(standing)).await
     }
 
@@ -704,13 +716,6 @@ pub(crate) fn is_own(around: Option<&Path>, origin: Option<&str>) -> bool {
         return false;
     };
     Path::new(origin) == around || Path::new(origin) == around.join(".git")
-}
-
-fn access(name: &RepoName, role: RepoRole) -> RepoAccess {
-    RepoAccess {
-        name: name.clone(),
-        role,
-    }
 }
 
 fn listed(repo: store::Repo, role: RepoRole, to_operator: bool) -> RepoView {

@@ -63,7 +63,7 @@ pub(super) fn tool(code: Code) -> Tool {
          Files that others changed meanwhile are merged; on a conflict (409) nothing is written and a resolve_conflict is \
          posted. Without ask_id only an owner in person may commit: files, message, base_commit.",
     )
-    .scope(Scope::Repo(RepoRole::Reader))
+    .scope(Scope::RepoCoordinator)
     .keyed_by_store()
     .handler(move |context: CallContext, arguments: Arguments| {
         let code = code.clone();

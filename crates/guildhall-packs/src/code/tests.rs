@@ -100,7 +100,11 @@ impl RepoResolver for Resolver {
             let standing = self.0.standing(Some(user), name(), None).await?;
             let role = standing.repo;
             let role = role.ok_or_else(|| ToolError::not_found("There is no such repository"))?;
-            Ok(RepoAccess { name: name(), role })
+            Ok(RepoAccess {
+                name: name(),
+                role,
+                coordinates: false,
+            })
         })
     }
 }

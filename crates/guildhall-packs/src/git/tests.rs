@@ -26,6 +26,7 @@ impl RepoResolver for One {
         let access = RepoAccess {
             name: "acme/site".parse().unwrap(),
             role: RepoRole::Reader,
+            coordinates: false,
         };
         let found = if known {
             Ok(access)

@@ -182,6 +182,7 @@ async fn all_stale(summaries: &Summaries, hits: &[Hit]) -> Result<Vec<bool>, Too
             let access = RepoAccess {
                 name: repo.clone(),
                 role: RepoRole::Reader,
+                coordinates: false,
             };
             let rungs: Vec<_> = places
                 .iter()

@@ -41,7 +41,11 @@ impl RepoResolver for Hosted {
             let standing = self.store.standing(Some(user), name.clone(), None).await?;
             let unseen = || ToolError::not_found(format!("There is no repository `{name}`"));
             let role = standing.repo.ok_or_else(unseen)?;
-            Ok(RepoAccess { name, role })
+            Ok(RepoAccess {
+                name,
+                role,
+                coordinates: false,
+            })
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use guildhall_core::RepoRole;
 use guildhall_core::ladder::{LONGEST_SUMMARY, RungKind, RungPath, RungPathError};
 use guildhall_git::{PathObject, Repository};
 use guildhall_store::{Anchor, MOST_WRITTEN, NewRung};
@@ -63,7 +62,7 @@ pub(super) fn tool(summaries: Summaries) -> Tool {
         "Write summaries of the repository, its directories or files, each at the commit you read; all or none. Use it after \
          you read what you sum up.",
     )
-    .scope(Scope::Repo(RepoRole::Contributor))
+    .scope(Scope::RepoCoordinator)
     .keyed_by_store()
     .handler(move |context: CallContext, arguments: Arguments| {
         let summaries = summaries.clone();

@@ -45,7 +45,11 @@ impl RepoResolver for One {
             let role = standing
                 .repo
                 .ok_or_else(|| ToolError::not_found("There is no repository `acme/site`"))?;
-            Ok(RepoAccess { name, role })
+            Ok(RepoAccess {
+                name,
+                role,
+                coordinates: false,
+            })
         })
     }
 }

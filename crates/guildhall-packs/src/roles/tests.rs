@@ -27,7 +27,11 @@ impl RepoResolver for One {
                 .unwrap();
             let role = standing.repo;
             let role = role.ok_or_else(|| ToolError::not_found("There is no such repository"))?;
-            Ok(RepoAccess { name: repo, role })
+            Ok(RepoAccess {
+                name: repo,
+                role,
+                coordinates: false,
+            })
         })
     }
 }

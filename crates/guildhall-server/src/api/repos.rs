@@ -130,10 +130,8 @@ pub(crate) async fn tools(
     let repo = find(&app, &caller, &owner, &repo).await?;
     let mounted = app.repos()?.tools();
     let tools = mounted.menu(&caller).listed(&caller);
-    Ok(reply::result(&Tools::of(tools.filter(|tool| {
-        let least = tool.scope().repo_role();
-        least.is_none_or(|least| repo.role >= least)
-    }))))
+    let tools = tools.filter(|tool| tool.scope().is_for(&repo));
+    Ok(reply::result(&Tools::of(tools)))
 }
 
 /// Calls a tool in the repository.

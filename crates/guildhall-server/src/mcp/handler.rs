@@ -100,11 +100,10 @@ struct Asked {
 impl Asked {
     /// Whether `tool` is listed to the caller: not what they may never use, not what runs on the agent's machine.
     fn lists(&self, tool: &guildhall_tools::Tool) -> bool {
-        let in_role = match (&self.repo, tool.scope().repo_role()) {
-            (Some(repo), Some(least)) => repo.role >= least,
-            _ => true,
-        };
-        in_role && !tool.local_only() && self.caller.may(tool.name(), tool.scope())
+        let is_for = |repo| tool.scope().is_for(repo);
+        self.repo.as_ref().is_none_or(is_for)
+            && !tool.local_only()
+            && self.caller.may(tool.name(), tool.scope())
     }
 }
 

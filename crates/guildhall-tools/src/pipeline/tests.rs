@@ -31,6 +31,7 @@ impl RepoResolver for Repos {
         let access = |name: &str, role| RepoAccess {
             name: name.parse().unwrap(),
             role,
+            coordinates: false,
         };
         let found = match wanted {
             WantedRepo::Named("acme/mine") | WantedRepo::Implied if owns => {

@@ -123,6 +123,15 @@ impl World {
         answered.json()["result"].take()
     }
 
+    /// The names of the tools that somebody is offered.
+    fn menu(&self, who: &str) -> Vec<String> {
+        let path = "/api/repos/acme/site/tools";
+        let listed = ask(self.up(), "GET", path, Some(&bearer(self.token(who))), None);
+        let tools = listed.json()["result"]["tools"].take();
+        let names = tools.as_array().expect("tools").iter();
+        names.map(|tool| text(tool, "name").to_owned()).collect()
+    }
+
     /// What must be as it was after a step that somebody may not take: every lane with everything that happened in it,
     /// the branch as the server and as git see it, and the objects on the disk.
     fn state(&self) -> Value {
@@ -319,7 +328,19 @@ fn work_reaches_the_branch_by_the_steps_of_those_who_may_take_them() {
     );
     let submit = world.answer("mia@example.com[a]", json!({ "verdict": "grant" }), &review);
 
-    // The submission: the lane's coordinators alone.
+    // The submission: the lane's coordinators alone, and nobody else has its tool on their menu.
+    for (who, listed) in [
+        (PAT, true),
+        (pat_a, true),
+        (MIA, true),
+        (CON, false),
+        (con_a, false),
+    ] {
+        let menu = world.menu(who);
+        for tool in ["commit_changeset", "ladder_write_rung"] {
+            assert_eq!(menu.contains(&tool.to_owned()), listed, "{who} {tool}");
+        }
+    }
     let held = json!({ "ask_id": submit });
     world.forbidden(&[OUT, CON, con_a, MIA], "ask_claim", &held);
     world.forbidden(&[OUT, CON, con_a, MIA], "commit_changeset", &held);

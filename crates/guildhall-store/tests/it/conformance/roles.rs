@@ -126,12 +126,17 @@ pub(super) async fn lane_roles_come_with_the_repos_and_by_grant(world: &World) {
         repo: Some(RepoRole::Contributor),
         coordinator: true,
         maintainer: true,
+        coordinates: true,
     };
     assert_eq!(standing(&store, ANN, Some(&one)).await, both);
     let elsewhere = standing(&store, ANN, Some("lane-ffffffffff")).await;
     assert_eq!(
-        (elsewhere.coordinator, elsewhere.maintainer),
-        (false, false)
+        (
+            elsewhere.coordinator,
+            elsewhere.maintainer,
+            elsewhere.coordinates
+        ),
+        (false, false, true)
     );
     let history = store.lane_history(repo_name("acme/web"), one.clone(), Position::default(), 10);
     let kinds: Vec<_> = history
