@@ -141,7 +141,7 @@ async fn passed(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     } else {
         let access = routes::access(request.method(), request.uri().path());
         match admit(app, access, &mut request).await {
-            Ok(()) => next.run(request).await,
+            Ok(()) => within_limits(app, access, request, next).await,
             Err(error) if access == Access::Git => reply::basic_challenge(&error),
             Err(error) => reply::error(&error),
         }
@@ -150,6 +150,21 @@ async fn passed(app: &Arc<App>, mut request: Request, next: Next) -> Response {
         allow_origin(response.headers_mut(), origin);
     }
     hold_while_streaming(response, busy)
+}
+
+/// Lets the request through as far as the limits of its token go.
+async fn within_limits(app: &App, access: Access, request: Request, next: Next) -> Response {
+    let caller = request.extensions().get::<Caller>();
+    let held = match (caller, routes::of(&request)) {
+        (Some(caller), Some(route)) => route.reach.hold(app, caller),
+        // Nobody's, or no route: there is nothing to reach.
+        (None, _) | (_, None) => Ok(()),
+    };
+    match held {
+        Ok(()) => next.run(request).await,
+        Err(error) if access == Access::Git => git::refusal(&error),
+        Err(error) => reply::error(&error),
+    }
 }
 
 fn check_host(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), ToolError> {

@@ -229,7 +229,7 @@ fn answer(kind: &'static str, body: Body) -> Response {
 }
 
 /// Git shows its user what a refusal says when it is plain text.
-fn refusal(error: &ToolError) -> Response {
+pub(crate) fn refusal(error: &ToolError) -> Response {
     let error = reply::logged(error);
     let mut response = typed(
         reply::status(error.kind),

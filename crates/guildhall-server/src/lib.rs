@@ -24,6 +24,6 @@ pub use git::CloneLimits;
 pub use host::{Apart, NewRepo, Origin, PackStream, RepoHost, RepoView};
 pub use metrics::Metrics;
 pub use mounted::{MountSource, Mounted};
-pub use routes::{Access, ROUTES, Route, router};
+pub use routes::{Access, ROUTES, Reach, Route, router};
 pub use serve::{Limits, serve};
 pub use state::{About, Activity, App, AppParts};

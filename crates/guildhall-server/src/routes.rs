@@ -1,6 +1,7 @@
 //! Every route there is, in one list: the router is made of it, the description of the server too, and tests walk it.
 
 pub(crate) mod described;
+mod limits;
 mod table;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::mcp::Endpoint;
 use crate::state::App;
 use crate::{gate, reply};
 
+pub use self::limits::Reach;
 pub use self::table::ROUTES;
 
 /// Who may use a route.
@@ -41,6 +43,8 @@ pub struct Route {
     pub path: &'static str,
     /// Who may use it.
     pub access: Access,
+    /// How far a token with limits reaches on it.
+    pub reach: Reach,
     /// What it does.
     pub about: &'static str,
     pub(crate) query: &'static [Query],
@@ -55,12 +59,13 @@ pub struct Route {
 type Handler = fn(&Arc<dyn Endpoint>) -> MethodRouter<Arc<App>>;
 
 impl Route {
-    /// A route for whoever has a token, that takes nothing and always refuses until it is told otherwise.
+    /// A route for whoever has a token without limits, that takes nothing and always refuses until it is told otherwise.
     const fn new(method: &'static str, path: &'static str, about: &'static str) -> Self {
         Self {
             method,
             path,
             access: Access::Token,
+            reach: Reach::Unlimited,
             about,
             query: &[],
             takes: Takes::Nothing,
@@ -72,6 +77,10 @@ impl Route {
 
     const fn access(self, access: Access) -> Self {
         Self { access, ..self }
+    }
+
+    const fn reach(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     const fn query(self, query: &'static [Query]) -> Self {

@@ -106,6 +106,21 @@ impl Caller {
         format!("{local}{agent}")
     }
 
+    /// Whether the token has limits of whatever kind.
+    pub fn is_limited(&self) -> bool {
+        self.tools.is_some() || self.repos.is_some() || self.bound.is_some()
+    }
+
+    /// Whether what belongs to the repository `repo`, or to none, is within the token's limits. A token that is limited
+    /// to repositories reaches nothing that belongs to none.
+    pub fn reaches(&self, repo: Option<&str>) -> bool {
+        match (&self.repos, repo) {
+            (None, _) => true,
+            (Some(repos), Some(repo)) => repos.contains(repo),
+            (Some(_), None) => false,
+        }
+    }
+
     /// Whether `name`, given as `actor` or `from`, is this caller. A person who came in by an agents' door may give the
     /// name that the token has.
     pub(crate) fn is(&self, name: &str) -> bool {

@@ -283,8 +283,7 @@ impl HostedRepos {
         caller: &Caller,
         name: RepoName,
     ) -> Result<Option<RepoAccess>, ToolError> {
-        let limits = caller.repos.as_ref();
-        if limits.is_some_and(|repos| !repos.contains(name.as_str())) {
+        if !caller.reaches(Some(name.as_str())) {
             return Ok(None);
         }
         let user = user_of(caller)?;

@@ -87,6 +87,7 @@ fn who(context: &CallContext, scope: Scope, role: Option<&str>) -> Result<Who, T
         role,
         bound,
         token: context.caller.token.as_deref().map(str::to_owned),
+        repos: context.caller.repos.clone(),
         repo_id: scope.repo_id,
         namespace: scope.temporal_namespace,
     })

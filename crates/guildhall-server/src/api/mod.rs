@@ -52,7 +52,7 @@ pub(crate) fn needs_person(caller: &Caller, what: &str) -> Result<(), ToolError>
             caller.principal
         )));
     }
-    if caller.tools.is_some() || caller.repos.is_some() || caller.bound.is_some() {
+    if caller.is_limited() {
         return Err(ToolError::forbidden(format!(
             "This token is limited to some tools or repositories; only an unlimited one may {what}"
         )));

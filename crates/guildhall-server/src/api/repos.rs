@@ -175,7 +175,7 @@ fn operator(caller: Caller) -> Result<Principal, ToolError> {
             caller.principal
         )));
     }
-    if caller.tools.is_some() || caller.repos.is_some() {
+    if caller.is_limited() {
         return Err(ToolError::forbidden(
             "The token is limited to some tools or repositories: changing repositories needs one without limits",
         ));

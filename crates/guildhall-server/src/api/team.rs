@@ -24,7 +24,10 @@ use crate::state::App;
 const WHAT: &str = "run team sessions";
 
 /// Sessions that one listing has.
-const MOST_LISTED: u32 = 200;
+const MOST_LISTED: usize = 200;
+
+/// Of how many the listing is made: a token with limits may reach few of them.
+const MOST_LOOKED_AT: u32 = 1000;
 
 /// How often another free slot is tried when somebody was faster.
 const SLOTS_TRIED: usize = 10;
@@ -124,15 +127,27 @@ fn refused(error: Error) -> ToolError {
     }
 }
 
-/// `GET /api/team/sessions`: those of the caller's person, newest first.
+/// Whether the limits of the caller's token let it see `session`.
+fn reaches(caller: &Caller, session: &Session) -> bool {
+    let its_own = caller
+        .bound
+        .as_ref()
+        .is_none_or(|bound| bound.session == session.id);
+    its_own && caller.reaches(session.repo.as_deref())
+}
+
+/// `GET /api/team/sessions`: those of the caller's person that the token reaches, newest first.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
 ) -> Answer<SessionList> {
     let store = app.parts.directory.store();
-    let sessions = store.sessions_of(caller.principal, MOST_LISTED).await?;
-    let sessions = sessions.iter().map(SessionView::from).collect();
-    Ok(Given(SessionList { sessions }))
+    let sessions = store.sessions_of(caller.principal.clone(), MOST_LOOKED_AT);
+    let sessions = sessions.await?;
+    let sessions = sessions.iter().filter(|session| reaches(&caller, session));
+    Ok(Given(SessionList {
+        sessions: sessions.take(MOST_LISTED).map(SessionView::from).collect(),
+    }))
 }
 
 /// `GET /api/team/sessions/{session}`: the session with all its roles, active or not.
@@ -142,9 +157,20 @@ pub(crate) async fn show(
     InPath(session): InPath<String>,
 ) -> Answer<SessionWithRoles> {
     let id = id_of(&session)?;
+    // Whether there is another one a bound token does not learn.
+    if let Some(bound) = caller.bound.as_ref().filter(|bound| bound.session != id) {
+        let hint = format!(
+            "This token is bound to `{}` in `{}`.",
+            bound.role, bound.session
+        );
+        return Err(ToolError::forbidden("Permission denied").hint(hint).into());
+    }
     let store = app.parts.directory.store();
-    let found = store.session(caller.principal, id).await;
+    let found = store.session(caller.principal.clone(), id).await;
     let (session, roles) = found.map_err(refused)?;
+    if !reaches(&caller, &session) {
+        return Err(session_not_found().into());
+    }
     let now = app.parts.clock.now();
     Ok(Given(SessionWithRoles {
         session: SessionView::from(&session),

@@ -3,7 +3,7 @@
 use axum::routing::{delete, get, post};
 
 use super::described::{OF_TOOLS, Query};
-use super::{Access, Route};
+use super::{Access, Reach, Route};
 use crate::api::openapi::Description;
 use crate::api::{
     agents, doctor, login, openapi, repos, status, team, tokens, tools, users, whoami,
@@ -57,13 +57,14 @@ const SERVICE: Query = Query {
     required: true,
 };
 
-/// Every route. What is not in here answers 404, after the gate.
+/// Every route, and how far a token with limits reaches on it. What is not in here answers 404, after the gate.
 pub const ROUTES: &[Route] = &[
     Route::new("GET", "/health", "Whether the server answers")
         .access(Access::Open)
         .json::<health::Health>()
         .served(|_| get(health::health)),
     Route::new("GET", "/metrics", "Counters in the Prometheus text format")
+        .reach(Reach::Own)
         .text()
         .served(|_| get(metrics::metrics)),
     Route::new(
@@ -71,6 +72,7 @@ pub const ROUTES: &[Route] = &[
         "/mcp",
         "MCP over Streamable HTTP, all mounted tools",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .takes_rpc()
     .served(|endpoint| post(mcp::door(endpoint))),
@@ -79,6 +81,7 @@ pub const ROUTES: &[Route] = &[
         "/mcp",
         "The event stream of an MCP session, where sessions are on",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .served(|endpoint| get(mcp::door(endpoint))),
     Route::new(
@@ -86,6 +89,7 @@ pub const ROUTES: &[Route] = &[
         "/mcp",
         "Ends an MCP session, where sessions are on",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .served(|endpoint| delete(mcp::door(endpoint))),
     Route::new(
@@ -93,6 +97,7 @@ pub const ROUTES: &[Route] = &[
         "/mcp/{packs}",
         "MCP over Streamable HTTP, the named packs",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .takes_rpc()
     .served(|endpoint| post(mcp::packs_door(endpoint))),
@@ -101,6 +106,7 @@ pub const ROUTES: &[Route] = &[
         "/mcp/{packs}",
         "The event stream of an MCP session, where sessions are on",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .served(|endpoint| get(mcp::packs_door(endpoint))),
     Route::new(
@@ -108,9 +114,11 @@ pub const ROUTES: &[Route] = &[
         "/mcp/{packs}",
         "Ends an MCP session, where sessions are on",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .served(|endpoint| delete(mcp::packs_door(endpoint))),
     Route::new("GET", "/api/status", "What this server is and serves")
+        .reach(Reach::Own)
         .result::<status::Status<'_>>()
         .served(|_| get(status::status)),
     Route::new(
@@ -118,12 +126,15 @@ pub const ROUTES: &[Route] = &[
         "/api/openapi.json",
         "This description: every route, and the tools of the caller",
     )
+    .reach(Reach::Own)
     .json::<Description>()
     .served(|_| get(openapi::describe)),
     Route::new("GET", "/api/tools", "The tools of the caller")
+        .reach(Reach::Tools)
         .result::<tools::Tools<'_>>()
         .served(|_| get(tools::list)),
     Route::new("POST", "/api/tools/{tool}", "Calls a tool")
+        .reach(Reach::Tools)
         .tool_result(OF_TOOLS)
         .served(|_| post(tools::call)),
     Route::new(
@@ -136,6 +147,7 @@ pub const ROUTES: &[Route] = &[
     .refuses(OF_ACCOUNTS)
     .served(|_| post(agents::token_file)),
     Route::new("GET", "/api/whoami", "Whom the token speaks for")
+        .reach(Reach::Own)
         .result::<whoami::Whoami>()
         .served(|_| get(whoami::whoami)),
     Route::new("GET", "/api/agents", "The caller's agents")
@@ -251,6 +263,7 @@ pub const ROUTES: &[Route] = &[
         "/api/team/sessions",
         "The team sessions of the caller's person",
     )
+    .reach(Reach::Sessions)
     .result::<team::SessionList>()
     .served(|_| get(team::list)),
     Route::new("POST", "/api/team/sessions", "Makes a team session")
@@ -263,6 +276,7 @@ pub const ROUTES: &[Route] = &[
         "/api/team/sessions/{session}",
         "A team session with its roles",
     )
+    .reach(Reach::Sessions)
     .result::<team::SessionWithRoles>()
     .refuses(OF_TEAMS)
     .served(|_| get(team::show)),
@@ -314,6 +328,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos",
         "The hosted repositories that the caller may see",
     )
+    .reach(Reach::Repos)
     .result::<repos::RepoList>()
     .refuses(OF_REPOS)
     .served(|_| get(repos::list)),
@@ -331,6 +346,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos/{owner}/{repo}",
         "One repository, and how it stands to its origin",
     )
+    .reach(Reach::Repos)
     .result::<host::RepoView>()
     .refuses(OF_REPOS)
     .served(|_| get(repos::show)),
@@ -364,6 +380,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos/{owner}/{repo}/tools",
         "The tools of the caller in a repository",
     )
+    .reach(Reach::Tools)
     .result::<tools::Tools<'_>>()
     .refuses(OF_REPOS)
     .served(|_| get(repos::tools)),
@@ -372,6 +389,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos/{owner}/{repo}/tools/{tool}",
         "Calls a tool in a repository",
     )
+    .reach(Reach::Tools)
     .tool_result(OF_TOOLS)
     .served(|_| post(repos::call)),
     Route::new(
@@ -379,6 +397,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos/{owner}/{repo}/mcp",
         "MCP over Streamable HTTP, the tools of a repository",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .takes_rpc()
     .served(|endpoint| post(mcp::repo_door(endpoint))),
@@ -387,6 +406,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos/{owner}/{repo}/mcp",
         "The event stream of an MCP session, where sessions are on",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .served(|endpoint| get(mcp::repo_door(endpoint))),
     Route::new(
@@ -394,6 +414,7 @@ pub const ROUTES: &[Route] = &[
         "/api/repos/{owner}/{repo}/mcp",
         "Ends an MCP session, where sessions are on",
     )
+    .reach(Reach::Tools)
     .rpc(&[READ_ONLY], OF_MCP)
     .served(|endpoint| delete(mcp::repo_door(endpoint))),
     Route::new(
@@ -401,6 +422,7 @@ pub const ROUTES: &[Route] = &[
         "/{owner}/{repo}/info/refs",
         "What a clone or fetch of `<owner>/<name>.git` begins with",
     )
+    .reach(Reach::Clone)
     .access(Access::Git)
     .bytes(&[git::ADVERTISEMENT])
     .query(&[SERVICE])
@@ -411,6 +433,7 @@ pub const ROUTES: &[Route] = &[
         "/{owner}/{repo}/git-upload-pack",
         "The objects of a clone or fetch of `<owner>/<name>.git`",
     )
+    .reach(Reach::Clone)
     .access(Access::Git)
     .bytes(&[git::PACK])
     .takes_git()

@@ -1,5 +1,8 @@
 //! Who may do what in a session.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use guildhall_core::Principal;
 use guildhall_core::team::{Binding, RoleName, SessionId};
 use jiff::Timestamp;
@@ -21,6 +24,8 @@ pub struct Who {
     pub bound: Option<Binding>,
     /// The id of the caller's token. A call may wait for long: what it reads and notes is refused once the token is revoked.
     pub token: Option<String>,
+    /// The only repos whose sessions the caller's token reaches; `None` is every session that the caller may see.
+    pub repos: Option<Arc<BTreeSet<String>>>,
     /// The session's project, its repo's name, or `owner/name`: verified where it is given.
     pub repo_id: Option<String>,
     /// The session's namespace: verified where it is given.
@@ -35,9 +40,16 @@ impl Who {
             role: Some(role),
             bound: None,
             token: None,
+            repos: None,
             repo_id: None,
             namespace: None,
         }
+    }
+
+    /// Whether the token's limits let a session of `repo`, or of none, be seen.
+    fn reaches(&self, repo: Option<&str>) -> bool {
+        let within = |repos: &Arc<BTreeSet<String>>| repo.is_some_and(|repo| repos.contains(repo));
+        self.repos.as_ref().is_none_or(within)
     }
 
     /// The role that is spoken for.
@@ -129,7 +141,7 @@ pub(super) async fn enter(
     } else {
         on_repo(tx, principal, repo.as_deref()).await?
     };
-    if on_repo < Some(RepoRole::Contributor) {
+    if on_repo < Some(RepoRole::Contributor) || !who.reaches(repo.as_deref()) {
         return Err(missing());
     }
     verify(who, &project, &namespace, repo.as_deref())?;

@@ -219,6 +219,7 @@ fn whole(id: &SessionId) -> Who {
         role: None,
         bound: None,
         token: None,
+        repos: None,
         repo_id: None,
         namespace: None,
     }

@@ -83,7 +83,7 @@ fn collect(dir: &Path, files: &mut Vec<(PathBuf, SystemTime)>) {
 }
 
 /// Arguments that `schema` takes: its required ones with a word that fits, and nothing else.
-fn least(schema: &Value) -> Map<String, Value> {
+pub(crate) fn least(schema: &Value) -> Map<String, Value> {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     required
         .iter()
