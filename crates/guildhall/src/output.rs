@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use guildhall_core::text::steers;
+use serde::Serialize;
 
 /// Why a command failed; scripts tell them apart by the exit code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -104,6 +105,38 @@ pub(crate) fn say(line: &str) -> CommandResult {
     }
 }
 
+/// Prints a result as JSON in one line, for programs.
+pub(crate) fn say_json(value: &impl Serialize) -> CommandResult {
+    say(&json(value)?)
+}
+
+/// Prints a result as JSON over several lines.
+pub(crate) fn say_pretty_json(value: &impl Serialize) -> CommandResult {
+    say(&unsteering(&serde_json::to_string_pretty(value)?))
+}
+
+/// `value` as compact JSON that may stand in a terminal.
+pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(unsteering(&serde_json::to_string(value)?))
+}
+
+/// `json`, a text of JSON, with what steers a terminal as `\u` escapes: the same JSON. Such characters stand within its
+/// strings alone.
+fn unsteering(json: &str) -> String {
+    use std::fmt::Write as _;
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        if steers(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
 /// Tells the person something beside the result, on standard error.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", printable(text));
@@ -128,6 +161,24 @@ mod tests {
             printable(given),
             "a\u{fffd}[2Jb\u{fffd}c\u{fffd}31m\u{fffd}d\u{fffd}\te\n"
         );
+    }
+
+    #[test]
+    fn json_is_the_same_and_steers_no_terminal() {
+        let value = serde_json::json!({
+            "title": "a\u{1b}[2Jb\rc\u{9b}31m\u{202e}d\u{7f}\te\nü \u{2066}\u{200f}",
+            "\u{85}key": ["\u{61c}"],
+        });
+        let pretty = unsteering(&serde_json::to_string_pretty(&value).unwrap());
+        for text in [json(&value).unwrap(), pretty] {
+            assert!(!text.chars().any(steers), "{text:?}");
+            assert!(
+                text.contains("c\\u009b31m\\u202ed\\u007f\\te\\nü"),
+                "{text}"
+            );
+            let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, value);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use guildhall_config::{Loaded, Problem, Settings, SettingsError, Workspace, process_env};
 use serde_json::{Value, json};
 
-use crate::output::{CommandError, CommandResult, printable, say};
+use crate::output::{CommandError, CommandResult, printable, say, say_json, say_pretty_json};
 use crate::wiring;
 
 /// Check, show or describe the settings
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> CommandResult {
     match &args.action {
         Action::Check(file) => check(file),
         Action::Show(file) => show(file),
-        Action::Schema { .. } => say(&serde_json::to_string_pretty(&guildhall_config::schema())?),
+        Action::Schema { .. } => say_pretty_json(&guildhall_config::schema()),
     }
 }
 
@@ -65,9 +65,8 @@ fn check(file: &File) -> CommandResult {
     };
     if file.json {
         let list = |problems: &[Problem]| problems.iter().map(described).collect::<Vec<Value>>();
-        say(
-            &json!({ "ok": checked.is_ok(), "errors": list(errors), "warnings": list(warnings) })
-                .to_string(),
+        say_json(
+            &json!({ "ok": checked.is_ok(), "errors": list(errors), "warnings": list(warnings) }),
         )?;
     } else {
         for warning in warnings {
@@ -98,7 +97,7 @@ fn show(file: &File) -> CommandResult {
     let (workspace, loaded) = load(file)?;
     let loaded = loaded.map_err(CommandError::usage)?;
     if file.json {
-        return say(&serde_json::to_string_pretty(&loaded.settings.show())?);
+        return say_pretty_json(&loaded.settings.show());
     }
-    say(loaded.settings.show_yaml(workspace.base()).trim_end())
+    say(printable(&loaded.settings.show_yaml(workspace.base())).trim_end())
 }

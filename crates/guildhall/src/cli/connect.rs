@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::up::program;
 use crate::client::{self, Server, Target};
-use crate::output::{CommandError, CommandResult, say};
+use crate::output::{CommandError, CommandResult, say, say_json};
 
 /// Print or write a client's MCP configuration, with an agent and a token file of its own
 #[derive(clap::Args)]
@@ -85,15 +85,14 @@ pub(super) async fn run(args: &Args) -> CommandResult {
         write(&entry)?;
     }
     if args.json {
-        return say(&json!({
+        return say_json(&json!({
             "file": entry.file,
             "written": args.write,
             "path": entry.path,
             "entry": entry.value,
             "agent": agent,
             "token_file": token_file,
-        })
-        .to_string());
+        }));
     }
     if args.write {
         say(&format!(

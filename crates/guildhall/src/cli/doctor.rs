@@ -9,7 +9,7 @@ use guildhall_git::{Environment, Git};
 use serde_json::{Value, json};
 
 use crate::client::{Server, Target};
-use crate::output::{CommandError, CommandResult, Fault, printable, say};
+use crate::output::{CommandError, CommandResult, Fault, printable, say, say_json};
 use crate::tmux::Tmux;
 use crate::wiring;
 
@@ -100,7 +100,7 @@ fn report(as_json: bool, checks: &[Check]) -> CommandResult {
             .iter()
             .map(|check| json!({ "check": check.what, "outcome": check.verdict.word(), "message": check.said }))
             .collect();
-        say(&json!({ "ok": !broken, "checks": checks }).to_string())?;
+        say_json(&json!({ "ok": !broken, "checks": checks }))?;
     } else {
         for check in checks {
             let said = printable(&check.said).replace('\n', " ");

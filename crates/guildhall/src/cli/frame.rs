@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::table::{Column, Table};
 use crate::client::{Server, Target};
-use crate::output::{CommandError, CommandResult, printable, say};
+use crate::output::{CommandError, CommandResult, printable, say, say_json};
 
 /// Which server is asked, and in which form its answer is shown.
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ impl Frame {
         text: impl FnOnce(&dyn Fn(&str) -> String) -> String,
     ) -> CommandResult {
         if self.json {
-            return say(&object.to_string());
+            return say_json(object);
         }
         let key = |key: &str| printable(object[key].as_str().unwrap_or_default());
         say(&text(&key))
@@ -45,7 +45,7 @@ impl Frame {
         nothing: &str,
     ) -> CommandResult {
         if self.json {
-            return say(&rows.to_string());
+            return say_json(rows);
         }
         let columns = columns.iter().map(|(head, key)| Column::text(head, key));
         Table::new(columns).say(rows, nothing)

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::Value;
 
 use crate::client::{Server, Target};
-use crate::output::{CommandError, CommandResult, printable, say};
+use crate::output::{CommandError, CommandResult, printable, say, say_json};
 use crate::repos::{is_own, repository_around};
 
 /// Most repositories that a refusal lists.
@@ -79,7 +79,7 @@ impl InRepo {
     /// Prints the result as JSON if that was asked for, else `text` of it.
     pub(super) fn tell(&self, result: &Value, text: impl FnOnce() -> String) -> CommandResult {
         if self.json {
-            return say(&result.to_string());
+            return say_json(result);
         }
         say(&text())
     }

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use super::in_repo::{InRepo, line as one_line, text};
-use crate::output::{CommandError, CommandResult, printable, say};
+use crate::output::{CommandError, CommandResult, printable, say, say_json};
 
 /// Read the summaries of a repository: its Ladder
 #[derive(clap::Args)]
@@ -100,7 +100,7 @@ async fn tree(args: &Tree) -> CommandResult {
     }
     let ladder = whole_tree(&args.repo, arguments).await?;
     if args.repo.json() {
-        return say(&ladder.to_string());
+        return say_json(&ladder);
     }
     let rungs = list(&ladder["rungs"]);
     if rungs.is_empty() {
@@ -130,7 +130,7 @@ async fn show(args: &Show) -> CommandResult {
         }
     }
     if args.repo.json() {
-        return say(&read.to_string());
+        return say_json(&read);
     }
     say(&described(&read))
 }
@@ -147,7 +147,7 @@ async fn search(args: &Search) -> CommandResult {
     }
     let found = repo.call("ladder_search", &arguments.into()).await?;
     if args.repo.json() {
-        return say(&found.to_string());
+        return say_json(&found);
     }
     let results = list(&found["results"]);
     let mut lines: Vec<String> = results
@@ -183,7 +183,7 @@ async fn stale(args: &Stale) -> CommandResult {
     let rungs = list(&ladder["rungs"]);
     let stale: Vec<&Value> = rungs.iter().filter(|rung| rung["stale"] == true).collect();
     if args.repo.json() {
-        return say(&json!(stale).to_string());
+        return say_json(&stale);
     }
     if stale.is_empty() {
         return say(&format!("None of {} summaries is stale", rungs.len()));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::frame::Limits;
 use crate::client::Anonymous;
 use crate::logins;
-use crate::output::{CommandError, CommandResult, note, printable, say};
+use crate::output::{CommandError, CommandResult, note, printable, say, say_json};
 
 /// Sign in to a server: prints a code and a link, on which a signed-in person approves it
 #[derive(clap::Args)]
@@ -58,9 +58,8 @@ pub(super) async fn run(args: &Args) -> CommandResult {
     let path = logins::keep(&url, token)?;
     if args.json {
         let username = &signed_in["username"];
-        return say(
-            &json!({ "username": username, "server": server.url(), "token_file": path })
-                .to_string(),
+        return say_json(
+            &json!({ "username": username, "server": server.url(), "token_file": path }),
         );
     }
     let username = printable(signed_in["username"].as_str().unwrap_or_default());

@@ -9,7 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::{Server, Target};
-use crate::output::{CommandResult, printable, say};
+use crate::output::{CommandResult, printable, say, say_json};
 
 /// Host git repositories for agents to read and clone
 #[derive(clap::Args)]
@@ -136,7 +136,7 @@ async fn list(args: &Common) -> CommandResult {
     let mut listed = server.get("/api/repos").await?;
     let repos = listed["repos"].take();
     if args.json {
-        return say(&repos.to_string());
+        return say_json(&repos);
     }
     let repos = repos.as_array().map(Vec::as_slice).unwrap_or_default();
     if repos.is_empty() {
@@ -162,7 +162,7 @@ async fn ask(
 
 fn tell(args: &Common, answer: &Value, text: impl FnOnce() -> String) -> CommandResult {
     if args.json {
-        return say(&answer.to_string());
+        return say_json(answer);
     }
     say(&printable(&text()))
 }

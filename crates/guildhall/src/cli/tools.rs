@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::client::{Server, Target};
-use crate::output::{CommandResult, printable, say};
+use crate::output::{CommandResult, printable, say, say_pretty_json};
 
 /// List the tools that the workspace's server offers
 #[derive(clap::Args)]
@@ -22,11 +22,11 @@ pub(super) async fn run(args: &Args) -> CommandResult {
     let server = Server::find(&args.target).await?;
     if args.openapi {
         let description = server.get_whole("/api/openapi.json").await?;
-        return say(&serde_json::to_string_pretty(&description)?);
+        return say_pretty_json(&description);
     }
     let listed = server.get("/api/tools").await?;
     if args.json {
-        return say(&serde_json::to_string_pretty(&listed["tools"])?);
+        return say_pretty_json(&listed["tools"]);
     }
     let tools = listed["tools"]
         .as_array()

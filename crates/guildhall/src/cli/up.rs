@@ -23,7 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::data_dir::{self, Claim, Owned, Running};
-use crate::output::{CommandError, CommandResult, note, say};
+use crate::output::{CommandError, CommandResult, note, say, say_json};
 use crate::repos::{HostedRepos, OpenRepos, RepoPacks};
 use crate::turns::Turns;
 use crate::wiring::{self, LiveMounts, Parts, Wired};
@@ -383,7 +383,7 @@ fn report(
             "token_file": workspace.state_dir.join("owner.token"),
             "already_running": already,
         });
-        return say(&object.to_string());
+        return say_json(&object);
     }
     say(&text.join("\n"))
 }

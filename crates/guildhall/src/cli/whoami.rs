@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::client::{Server, Target};
-use crate::output::{CommandResult, printable, say};
+use crate::output::{CommandResult, printable, say, say_json};
 
 /// Say who one is on the server
 #[derive(clap::Args)]
@@ -18,7 +18,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args) -> CommandResult {
     let me = Server::find(&args.target).await?.get("/api/whoami").await?;
     if args.json {
-        return say(&me.to_string());
+        return say_json(&me);
     }
     let mut line = printable(me["username"].as_str().unwrap_or_default());
     if me["operator"] == Value::Bool(true) {

@@ -212,3 +212,28 @@ fn no_title_body_or_file_can_steer_the_terminal() {
         );
     }
 }
+
+#[test]
+fn no_title_steers_the_terminal_of_who_asks_for_json() {
+    let bench = Bench::new();
+    let title = "a\u{9b}31mb\u{202e}c\u{2066}d\u{7f}ü";
+    let run = |arguments: &[&str]| bench.run(&[arguments, &["--json"]].concat()).ok();
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    let lane = run(&["lane", "propose", title]);
+    let id = parsed(&lane)["id"].as_str().expect("an id").to_owned();
+    let ask = run(&["ask", "post", title, "--lane", &id]);
+    let printed = [
+        lane,
+        run(&["lane", "list"]),
+        run(&["lane", "show", &id]),
+        ask,
+        run(&["ask", "list", "--lane", &id]),
+    ];
+    for text in printed {
+        let steers = text.chars().any(guildhall_core::text::steers);
+        assert!(!steers, "{text:?}");
+        // Escaped it is the same text.
+        let read = parsed(&text).to_string();
+        assert!(read.contains(title), "{read}");
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::agents::folder;
 use super::up::{place_of, remove_empty};
 use super::{Team, line, path_of, text};
-use crate::output::{CommandError, CommandResult, note, say};
+use crate::output::{CommandError, CommandResult, note, say, say_json};
 use crate::tmux::Tmux;
 
 /// Files that are named where a worktree is kept.
@@ -49,7 +49,7 @@ pub(super) async fn run(team: &Team, args: &Args) -> CommandResult {
         ended.push(end(team, args, &session).await?);
     }
     if team.json {
-        return say(&json!({ "sessions": ended }).to_string());
+        return say_json(&json!({ "sessions": ended }));
     }
     Ok(())
 }

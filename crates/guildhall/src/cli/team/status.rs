@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Team, line, text};
 use crate::cli::table::{plain, trimmed};
-use crate::output::{CommandError, CommandResult, say};
+use crate::output::{CommandError, CommandResult, json as one_line, say};
 
 /// How often a watched status is looked at.
 const LOOKS_EVERY: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ async fn shown(team: &Team, args: &Args) -> Result<String, CommandError> {
         found.push(team.session(&session).await?);
     }
     if team.json {
-        return Ok(json!({ "sessions": found }).to_string());
+        return Ok(one_line(&json!({ "sessions": found }))?);
     }
     if found.is_empty() {
         return Ok("No session of yours runs".to_owned());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Team, line, role_path, text};
-use crate::output::{CommandResult, say};
+use crate::output::{CommandResult, say, say_json};
 use crate::tmux::Tmux;
 
 /// What is typed into a role's pane when a note has arrived. The note itself never is.
@@ -35,7 +35,7 @@ pub(super) async fn run(team: &Team, to: &RoleArgs, action: &'static str) -> Com
         .await?
         .result()?;
     if team.json {
-        return say(&held.to_string());
+        return say_json(&held);
     }
     let role = line(&to.role);
     say(&match action {
@@ -64,7 +64,7 @@ pub(super) async fn note(team: &Team, note: &NoteArgs) -> CommandResult {
         nudge(&team.session(&to.session).await?, to);
     }
     if team.json {
-        return say(&sent.to_string());
+        return say_json(&sent);
     }
     say(&format!(
         "The note to {} is {}",

@@ -15,7 +15,7 @@ use super::agents::{self, KNOWN, Launch, folder};
 use super::{Team, path_of, role_path, text};
 use crate::cli::up::program;
 use crate::client::Target;
-use crate::output::{CommandError, CommandResult, note, printable, say};
+use crate::output::{CommandError, CommandResult, note, printable, say, say_json};
 use crate::tmux::Tmux;
 
 /// Start a session: one worktree, branch, token and pane for each role
@@ -444,7 +444,7 @@ fn report(team: &Team, session: &str, ready: &[Ready]) -> CommandResult {
                 })
             })
             .collect();
-        return say(&json!({ "session": session, "roles": roles }).to_string());
+        return say_json(&json!({ "session": session, "roles": roles }));
     }
     let roles = if ready.len() == 1 { "role" } else { "roles" };
     say(&format!(
