@@ -63,7 +63,7 @@ impl Hosts {
     /// Whether a request for `authority` (`name` or `name:port`) is for this server.
     fn serves(&self, authority: &str) -> bool {
         let authority = authority.to_ascii_lowercase();
-        let name = without_port(&authority);
+        let (name, _) = split_port(&authority);
         self.names
             .iter()
             .any(|host| *host == authority || *host == name)
@@ -77,10 +77,7 @@ impl Hosts {
                 return false;
             };
             origin.strip_prefix(prefix).is_some_and(|rest| {
-                rest.is_empty()
-                    || rest
-                        .strip_prefix(':')
-                        .is_some_and(|port| port.parse::<u16>().is_ok())
+                rest.is_empty() || rest.strip_prefix(':').and_then(port).is_some()
             })
         };
         if self
@@ -91,11 +88,8 @@ impl Hosts {
             return true;
         }
         origin.strip_prefix("http://").is_some_and(|authority| {
-            let name = without_port(authority);
-            let port = authority[name.len()..]
-                .strip_prefix(':')
-                .map_or(Ok(80), str::parse::<u16>);
-            port == Ok(self.port) && self.names.iter().any(|host| host == name)
+            let (name, port) = split_port(authority);
+            port.unwrap_or(80) == self.port && self.names.iter().any(|host| host == name)
         })
     }
 }
@@ -108,11 +102,18 @@ fn bracketed(host: &str) -> String {
     }
 }
 
-fn without_port(authority: &str) -> &str {
-    match authority.rfind(':') {
-        Some(colon) if !authority.ends_with(']') => &authority[..colon],
-        _ => authority,
-    }
+/// The name and the port of `name:port`. What is not a port is part of the name, and so of another name.
+fn split_port(authority: &str) -> (&str, Option<u16>) {
+    let split = authority.rsplit_once(':');
+    split
+        .and_then(|(name, digits)| Some((name, Some(port(digits)?))))
+        .unwrap_or((authority, None))
+}
+
+/// A port in digits and nothing else: `parse` alone would take a sign.
+fn port(digits: &str) -> Option<u16> {
+    let plain = digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| plain)
 }
 
 /// The layer itself.
@@ -189,9 +190,16 @@ fn check_host(hosts: &Hosts, uri: &Uri, headers: &HeaderMap) -> Result<(), ToolE
 
 /// The request's origin, if it has one and it is trusted.
 fn check_origin(hosts: &Hosts, headers: &HeaderMap) -> Result<Option<HeaderValue>, ToolError> {
-    let Some(value) = headers.get(header::ORIGIN) else {
+    let mut named = headers.get_all(header::ORIGIN).iter();
+    let Some(value) = named.next() else {
         return Ok(None);
     };
+    // A browser sends one. Which of several a proxy in between went by cannot be told.
+    if named.next().is_some() {
+        return Err(ToolError::bad_arguments(
+            "The request must have at most one `Origin` header",
+        ));
+    }
     match value.to_str() {
         Ok(origin) if hosts.trusts(origin) => Ok(Some(value.clone())),
         _ => Err(ToolError::forbidden(format!(
@@ -463,6 +471,15 @@ mod tests {
             ("evil.example.com", false),
             ("localhost.evil.example.com", false),
             ("127.0.0.1.evil.example.com:4040", false),
+            ("localhost:4040.evil.example.com", false),
+            ("localhost:4040@evil.example.com", false),
+            ("localhost:", false),
+            ("localhost:+4040", false),
+            ("localhost:99999", false),
+            ("localhost:004040", false),
+            ("localhost:80:80", false),
+            ("[::1]", true),
+            ("[::1]:x", false),
             ("", false),
         ] {
             assert_eq!(hosts().serves(host), served, "{host}");
@@ -480,12 +497,36 @@ mod tests {
             ("http://app.example.com", false),
             ("http://127.0.0.1:5000", false),
             ("http://localhost:x", false),
+            ("http://localhost:+4040", false),
+            ("http://127.0.0.1:+4040", false),
+            ("http://localhost:4040@evil.example.com", false),
+            ("http://localhost:4040.evil.example.com", false),
             ("http://localhost.evil.example.com", false),
             ("https://evil.example.com", false),
             ("null", false),
             ("", false),
         ] {
             assert_eq!(hosts().trusts(origin), trusted, "{origin}");
+        }
+    }
+
+    #[test]
+    fn of_several_origins_none_is_trusted() {
+        let (good, evil) = ("http://localhost:4040", "https://evil.example.com");
+        let with = |origins: &[&'static str]| {
+            let named = |origin: &&'static str| (header::ORIGIN, HeaderValue::from_static(origin));
+            let mut headers = HeaderMap::new();
+            for (name, value) in origins.iter().map(named) {
+                headers.append(name, value);
+            }
+            check_origin(&hosts(), &headers)
+        };
+        assert_eq!(with(&[]).unwrap(), None);
+        assert_eq!(with(&[good]).unwrap().unwrap(), good);
+        assert_eq!(with(&[evil]).unwrap_err().kind, ErrorKind::Forbidden);
+        for several in [[good, evil], [evil, good], [good, good]] {
+            let refused = with(&several).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::BadArguments, "{several:?}");
         }
     }
 
