@@ -311,6 +311,7 @@ impl Pipeline {
         } else if let Some(cause) = error.cause.take() {
             tracing::error!(tool.name = tool, cause, "Call refused: {}", error.message);
         }
+        let own_payload = shape.is_some() || error.result.is_some();
         let payload = shape.map_or_else(|| error.payload(), |shape| shape(&error));
         Answer {
             text: payload.to_string(),
@@ -321,7 +322,7 @@ impl Pipeline {
                 hints: error.hints,
                 details: error.details,
                 retry_after: error.retry_after,
-                own_payload: error.result.is_some(),
+                own_payload,
             }),
         }
     }

@@ -8,7 +8,7 @@ use guildhall_core::suggest::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Server, Target, segment};
-use crate::output::{CommandError, CommandResult, printable, say};
+use crate::output::{CommandError, CommandResult, json as one_line, say_json, say_pretty_json};
 
 /// Call a tool and print its result as JSON
 #[derive(clap::Args)]
@@ -50,14 +50,14 @@ pub(super) async fn run(args: &Args) -> CommandResult {
         .post(&format!("/api/tools/{name}"), &Value::Object(arguments))
         .await?;
     if reply.status == 200 {
-        return say(&rendered(&reply.body["result"])?);
+        return tell(&reply.body["result"]);
     }
-    print_failure(&reply.body)?;
+    print_failure(&reply.body, &args.tool)?;
     Err(CommandError::said(reply.fault()))
 }
 
 /// The failure as the tool gave it: its own payload, else the error with what stands beside it.
-fn print_failure(body: &Value) -> anyhow::Result<()> {
+fn print_failure(body: &Value, tool: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     let payload = match body.get("result") {
         Some(own) => own.clone(),
@@ -65,19 +65,29 @@ fn print_failure(body: &Value) -> anyhow::Result<()> {
             let mut error = body.as_object().cloned().unwrap_or_default();
             let message = error.shift_remove("error").unwrap_or_default();
             error.shift_insert(0, "message".to_owned(), message);
+            if let Some(near) = near(&error, tool) {
+                error.insert("hint".to_owned(), near.into());
+            }
             json!({ "error": error })
         }
     };
-    writeln!(anstream::stderr(), "{}", printable(&payload.to_string()))?;
+    writeln!(anstream::stderr(), "{}", one_line(&payload)?)?;
     Ok(())
 }
 
-/// JSON for people on a terminal, compact JSON for programs. JSON escapes control characters by itself.
-fn rendered(result: &Value) -> Result<String, CommandError> {
+/// What the caller of a tool that there is not may have meant.
+fn near(error: &Map<String, Value>, tool: &str) -> Option<String> {
+    let supported = error.get("supportedTools")?.as_array()?;
+    let supported = supported.iter().filter_map(Value::as_str);
+    did_you_mean(tool, supported).map(|name| format!("Did you mean `{name}`?"))
+}
+
+/// JSON over several lines for people on a terminal, in one line for programs.
+fn tell(result: &Value) -> CommandResult {
     if std::io::stdout().is_terminal() {
-        Ok(printable(&serde_json::to_string_pretty(result)?))
+        say_pretty_json(result)
     } else {
-        Ok(result.to_string())
+        say_json(result)
     }
 }
 
@@ -103,29 +113,16 @@ fn object(text: &str, flag: &str) -> Result<Map<String, Value>, CommandError> {
     }
 }
 
-/// The properties of the tool's arguments.
+/// The properties of the tool's arguments; none of a tool that is not listed, for the server says what is wrong with it.
 async fn schema(server: &Server, tool: &str) -> Result<Map<String, Value>, CommandError> {
     let mut listed = server.get("/api/tools").await?;
     let tools = listed["tools"]
         .as_array_mut()
         .map(std::mem::take)
         .unwrap_or_default();
-    let names: Vec<&str> = tools
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .collect();
-    let near =
-        did_you_mean(tool, names.iter().copied()).map(|name| format!("Did you mean `{name}`?"));
     let found = tools.iter().find(|listed| listed["name"] == tool);
-    let Some(found) = found else {
-        let mut error = CommandError::refused(format!("Unsupported tool: {}.", json!(tool)));
-        error.hints.extend(near);
-        return Err(error.hint(format!("There are: {}", names.join(", "))));
-    };
-    Ok(found["inputSchema"]["properties"]
-        .as_object()
-        .cloned()
-        .unwrap_or_default())
+    let properties = found.and_then(|found| found["inputSchema"]["properties"].as_object());
+    Ok(properties.cloned().unwrap_or_default())
 }
 
 /// `key=value` arguments, each value read as its property's type: a text as it stands, all else as JSON.

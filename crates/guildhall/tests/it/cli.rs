@@ -97,15 +97,25 @@ fn a_failed_call_prints_its_payload_on_standard_error_and_nothing_else() {
         payload["error"]["message"],
         "invalid board issue id: \"x\" (expected BOARD-<n>)"
     );
-    let ran = place.run(&["call", "nonsense"]);
-    let payload: Value = serde_json::from_str(&ran.err).unwrap();
+    for arguments in [&["a=1"][..], &[], &["--json", "{}"]] {
+        let ran = place.run(&[&["call", "local_quer"], arguments].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+        let payload: Value = serde_json::from_str(&ran.err).unwrap();
+        let error = &payload["error"];
+        assert_eq!(error["message"], "Unsupported tool: \"local_quer\".");
+        assert_eq!(error["hint"], "Did you mean `local_query`?");
+        assert_eq!(
+            error["supportedTools"].as_array().map(Vec::len),
+            Some(5 + 7)
+        );
+    }
+    // A pack's own shape of a failure is what is printed, as over MCP.
+    let asked = ["call", "devorch_query_team_state", "session=none-1"];
+    let ran = place.run(&asked);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
     assert_eq!(
-        payload["error"]["message"],
-        "Unsupported tool: \"nonsense\"."
-    );
-    assert_eq!(
-        payload["error"]["supportedTools"].as_array().map(Vec::len),
-        Some(5 + 7)
+        serde_json::from_str::<Value>(&ran.err).unwrap(),
+        json!({ "error": "Session not found", "status": "error" })
     );
 }
 
