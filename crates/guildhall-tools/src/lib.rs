@@ -30,6 +30,6 @@ pub use caller::{Caller, Scope};
 pub use catalog::{Catalog, FailureShape, MountError, Pack, Selection, SelectionError};
 pub use cursor::{CursorKey, Cursors};
 pub use error::{ErrorKind, ToolError};
-pub use pipeline::{Answer, Call, Door, Failure, Pipeline, PipelineParts};
+pub use pipeline::{Answer, Call, Door, Failure, NAMES_OF_CALLER, Pipeline, PipelineParts};
 pub use repo::{RepoAccess, RepoResolver, WantedRepo};
 pub use tool::{Annotations, CallContext, CallKey, Check, JsonObject, Progress, Tool, ToolBuilder};

@@ -328,10 +328,13 @@ impl Pipeline {
     }
 }
 
+/// The arguments of every tool that works in a repository in which the caller may say who they are.
+pub const NAMES_OF_CALLER: [&str; 2] = ["actor", "from"];
+
 /// Takes `actor` and `from` out of the arguments: they are accepted for compatibility and must name the caller (zz page,
 /// "Calling a tool").
 fn take_names(arguments: &mut JsonObject, caller: &Caller) -> Result<(), ToolError> {
-    for key in ["actor", "from"] {
+    for key in NAMES_OF_CALLER {
         match arguments.remove(key) {
             None => {}
             Some(Value::String(name)) if caller.is(&name) => {}

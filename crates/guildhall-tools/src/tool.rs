@@ -410,11 +410,14 @@ impl ToolBuilder {
 fn typed<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, ToolError> {
     // The schema was made from `A`, so what fails here is a rule that the type has and the schema lacks.
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
-        ToolError::bad_arguments(format!(
-            "'{}' does not fit: {}",
-            error.path(),
-            error.inner()
-        ))
+        let path = error.path().to_string();
+        // Where a part of the type is laid out flat it cannot be told which key it was.
+        let said = if path == "." {
+            format!("The arguments do not fit: {}", error.inner())
+        } else {
+            format!("'{path}' does not fit: {}", error.inner())
+        };
+        ToolError::bad_arguments(said)
     })
 }
 

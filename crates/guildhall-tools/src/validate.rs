@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use guildhall_core::suggest::did_you_mean;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::{Check, JsonObject, ToolError};
 
@@ -15,6 +15,7 @@ const EXCERPT: usize = 80;
 /// What a tool's argument schema asks for, compiled once when the tool is made.
 pub(crate) struct ArgumentRules {
     validator: Validator,
+    schema: Value,
     /// Every argument, with whether it is required and the one type it has.
     properties: BTreeMap<String, Property>,
 }
@@ -52,10 +53,12 @@ impl ArgumentRules {
                 )
             })
             .collect();
-        let validator = jsonschema::draft202012::new(&Value::Object(schema.clone()))
-            .expect("schemas made from types compile");
+        let schema = Value::Object(schema.clone());
+        let validator =
+            jsonschema::draft202012::new(&schema).expect("schemas made from types compile");
         Self {
             validator,
+            schema,
             properties,
         }
     }
@@ -67,7 +70,7 @@ impl ArgumentRules {
 
     /// The arguments ready for the handler. In this order: objects and arrays that arrived as JSON strings are parsed,
     /// `check` looks, required strings must be there, unknown names are refused, `null` for an optional argument means
-    /// not given, the schema decides the rest.
+    /// not given, the schema decides the rest, and whole numbers that came as `2.0` are made `2`.
     pub(crate) fn accept(
         &self,
         mut arguments: JsonObject,
@@ -102,11 +105,12 @@ impl ArgumentRules {
             return Err(self.unknown(name));
         }
         arguments.retain(|name, value| !value.is_null() || self.properties[name.as_str()].required);
-        let arguments = Value::Object(arguments);
+        let mut arguments = Value::Object(arguments);
         match self.validator.validate(&arguments) {
             Ok(()) => {}
             Err(error) => return Err(explain(&error)),
         }
+        whole_numbers(&mut arguments, &self.schema, "")?;
         let Value::Object(arguments) = arguments else {
             unreachable!("made an object above")
         };
@@ -158,6 +162,53 @@ impl ArgumentRules {
             None => error,
         }
     }
+}
+
+/// Makes `2.0` into `2` wherever the schema asks for an integer: to JSON Schema it is one. `value` fits `schema`, and
+/// stands at `pointer`.
+fn whole_numbers(value: &mut Value, schema: &Value, pointer: &str) -> Result<(), ToolError> {
+    match value {
+        Value::Number(number) if number.is_f64() && schema["type"] == "integer" => {
+            let whole = number.as_f64().and_then(whole);
+            let Some(whole) = whole else {
+                return Err(ToolError::bad_arguments(format!(
+                    "'{}' must be an integer of at most 64 bits, not {number}",
+                    dotted(pointer)
+                )));
+            };
+            *number = whole;
+            Ok(())
+        }
+        Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(n, item)| {
+            let at = || format!("{pointer}/{n}");
+            nested(item, &schema["items"], at)
+        }),
+        Value::Object(object) => object.iter_mut().try_for_each(|(key, item)| {
+            let at = || format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+            nested(item, &schema["properties"][key.as_str()], at)
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// As [`whole_numbers`] for what can hold a number at all; where it stands is only then put together.
+fn nested(value: &mut Value, schema: &Value, at: impl FnOnce() -> String) -> Result<(), ToolError> {
+    match value {
+        Value::Number(number) if !number.is_f64() => Ok(()),
+        Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            whole_numbers(value, schema, &at())
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+    }
+}
+
+/// The integer that `number`, one without a fraction, is.
+fn whole(number: f64) -> Option<Number> {
+    let text = format!("{number:.0}");
+    let signed = text.parse::<i64>().map(Number::from);
+    signed
+        .or_else(|_| text.parse::<u64>().map(Number::from))
+        .ok()
 }
 
 /// One schema violation as a sentence: which key, what was given, what is allowed.
@@ -276,6 +327,10 @@ mod tests {
                 "issueId": { "type": "string" },
                 "limit": { "type": "integer", "minimum": 1 },
                 "where": { "type": "object" },
+                "files": {
+                    "type": "array",
+                    "items": { "type": "object", "properties": { "line": { "type": "integer" } } },
+                },
                 "select": { "type": "array", "items": { "type": "string" } },
                 "status": { "type": "string", "enum": ["ack", "blocked"] },
             },
@@ -315,7 +370,7 @@ mod tests {
             ),
             (
                 json!({ "issueId": "x", "limits": 1 }),
-                "Unknown argument 'limits': allowed are issueId, limit, select, status, where | Did you mean 'limit'?",
+                "Unknown argument 'limits': allowed are files, issueId, limit, select, status, where | Did you mean 'limit'?",
             ),
             (
                 json!({ "issueId": "x", "limit": "5" }),
@@ -347,6 +402,45 @@ mod tests {
         assert_eq!(
             accept(json!({ "issueId": "{}", "where": "{\"a\":1}", "select": "[\"id\"]" })).unwrap(),
             json!({ "issueId": "{}", "where": { "a": 1 }, "select": ["id"] })
+        );
+    }
+
+    #[test]
+    fn a_whole_number_is_an_integer_however_it_is_written() {
+        for (given, taken) in [
+            (json!(2.0), json!(2)),
+            (json!(1e3), json!(1000)),
+            (json!(7), json!(7)),
+        ] {
+            assert_eq!(
+                accept(json!({ "issueId": "x", "limit": given, "files": [{ "line": given }] }))
+                    .unwrap(),
+                json!({ "issueId": "x", "limit": taken, "files": [{ "line": taken }] }),
+            );
+        }
+        for (given, message) in [
+            (
+                json!({ "limit": 2.5 }),
+                "'limit' must be an integer, not 2.5",
+            ),
+            (
+                json!({ "limit": 1e300 }),
+                "'limit' must be an integer of at most 64 bits, not 1e+300",
+            ),
+            (
+                json!({ "files": [{ "line": 1e300 }] }),
+                "'files[0].line' must be an integer of at most 64 bits, not 1e+300",
+            ),
+        ] {
+            let mut arguments = given.clone();
+            arguments["issueId"] = json!("x");
+            assert_eq!(accept(arguments).unwrap_err(), message, "{given}");
+        }
+        // Where no integer is asked for, what was sent stays.
+        let given = json!({ "issueId": "x", "where": { "value": 2.0 } });
+        assert_eq!(
+            accept(given.clone()).unwrap().to_string(),
+            given.to_string()
         );
     }
 

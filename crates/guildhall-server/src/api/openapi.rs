@@ -11,7 +11,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use guildhall_tools::{Caller, ErrorKind, JsonObject, Tool};
+use guildhall_tools::{Caller, ErrorKind, JsonObject, NAMES_OF_CALLER, Tool};
 use http::StatusCode;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -37,8 +37,11 @@ pub(crate) struct Description {
 /// operation's id.
 const DOORS: [(&str, &str); 2] = [
     ("/api/tools/{tool}", ""),
-    ("/api/repos/{owner}/{repo}/tools/{tool}", "repo_"),
+    ("/api/repos/{owner}/{repo}/tools/{tool}", IN_REPOS),
 ];
+
+/// What goes before the name of a tool that is called in a repository.
+const IN_REPOS: &str = "repo_";
 
 /// The description of the server with the tools that the caller may use.
 pub(crate) async fn describe(
@@ -238,10 +241,29 @@ fn call_of(tool: &Tool, prefix: &str, mut operation: Value) -> Value {
     let required = input.get("required").and_then(Value::as_array);
     let body = &mut operation["requestBody"];
     body["required"] = required.is_some_and(|names| !names.is_empty()).into();
-    body["content"]["application/json"]["schema"] = Value::Object((**input).clone());
+    body["content"]["application/json"]["schema"] = Value::Object(arguments(tool));
     let output = Value::Object((**tool.output_schema()).clone());
     operation["responses"]["200"]["content"]["application/json"]["schema"] = result_of(&output);
+    if tool.is_for_anybody() && prefix == IN_REPOS {
+        operation["security"] = json!([{}, { "token": [] }]);
+    }
     operation
+}
+
+/// The schema of the arguments of `tool`. Agents need not read of `actor` and `from`; here is all that is taken.
+fn arguments(tool: &Tool) -> JsonObject {
+    let mut schema = (**tool.input_schema()).clone();
+    let in_repo = tool.scope().repo_role().is_some();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties").filter(|_| in_repo) {
+        for name in NAMES_OF_CALLER {
+            let about = "Accepted for compatibility: the name that the token has, and no other";
+            properties.insert(
+                name.to_owned(),
+                json!({ "type": "string", "description": about }),
+            );
+        }
+    }
+    schema
 }
 
 fn result_of(schema: &Value) -> Value {

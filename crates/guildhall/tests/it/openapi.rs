@@ -8,6 +8,7 @@ use std::process::Command;
 use guildhall_testing::hermetic;
 use serde_json::{Value, json};
 
+use crate::hosted::{ask, bearer};
 use crate::support::{Place, Ran, Up};
 
 const SETTINGS: &str = "---\nlogging:\n  level: warn\ntools:\n  git: {}\n---\n";
@@ -118,6 +119,49 @@ impl World {
         let log = self.place.log();
         assert!(!log.contains("panicked") && !log.contains("ERROR"), "{log}");
     }
+}
+
+#[test]
+fn what_a_tool_of_a_repository_takes_and_asks_for_is_what_is_described() {
+    let world = World::new();
+    let owner = bearer(&world.owner_token());
+    let described = ask(&world.up, "GET", "/api/openapi.json", Some(&owner), None).json();
+    let open = json!([{}, { "token": [] }]);
+    let mut without_token = Vec::new();
+    for (path, item) in described["paths"].as_object().expect("paths") {
+        let Some(tool) = path.strip_prefix("/api/repos/{owner}/{repo}/tools/") else {
+            continue;
+        };
+        if item["post"]["security"] == open {
+            without_token.push(tool);
+        }
+        let schema = &item["post"]["requestBody"]["content"]["application/json"]["schema"];
+        let told = schema["properties"].as_object();
+        let names_caller =
+            told.is_some_and(|told| told.contains_key("actor") && told.contains_key("from"));
+        assert!(names_caller || tool == "{tool}", "{tool} {schema}");
+    }
+    assert_eq!(without_token, ["ladder_tree", "lane_list"]);
+    assert_eq!(
+        described["paths"]["/api/tools/local_query"]["post"]["security"],
+        json!([{ "token": [] }])
+    );
+
+    let arguments = json!({ "actor": "owner@localhost", "from": null, "limit": 1.0 });
+    let log = "/api/repos/acme/site/tools/git_log";
+    let answered = ask(&world.up, "POST", log, Some(&owner), Some(arguments));
+    assert_eq!(answered.status, 200, "{}", answered.text);
+    assert_eq!(
+        answered.json()["result"]["commits"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    // As far as the number is read; that there is no such ask comes after.
+    let arguments = json!({ "ask_id": "ask-0123456789", "verdict": "complete", "fence": 1.0 });
+    let answer = "/api/repos/acme/site/tools/ask_answer";
+    let answered = ask(&world.up, "POST", answer, Some(&owner), Some(arguments));
+    assert_eq!(answered.status, 404, "{}", answered.text);
 }
 
 #[test]
