@@ -336,7 +336,7 @@ pub const NAMES_OF_CALLER: [&str; 2] = ["actor", "from"];
 fn take_names(arguments: &mut JsonObject, caller: &Caller) -> Result<(), ToolError> {
     for key in NAMES_OF_CALLER {
         match arguments.remove(key) {
-            None => {}
+            None | Some(Value::Null) => {}
             Some(Value::String(name)) if caller.is(&name) => {}
             Some(Value::String(name)) => {
                 return Err(ToolError::forbidden(format!(

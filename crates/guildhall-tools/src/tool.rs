@@ -187,10 +187,17 @@ impl Tool {
     /// Arguments as the handler may rely on them, or what is wrong with them.
     pub(crate) fn accept(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
         if let Some((alias, name)) = self.alias
-            && !arguments.contains_key(name)
             && let Some(value) = arguments.remove(alias)
         {
-            arguments.insert(name.to_owned(), value);
+            let given = arguments.get(name).is_some_and(|given| !given.is_null());
+            if given && !value.is_null() {
+                return Err(ToolError::bad_arguments(format!(
+                    "'{alias}' is the other name of '{name}': give one of them"
+                )));
+            }
+            if !given {
+                arguments.insert(name.to_owned(), value);
+            }
         }
         self.rules.accept(arguments, self.check)
     }

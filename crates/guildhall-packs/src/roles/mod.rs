@@ -89,7 +89,16 @@ fn role(role: &str, lane_id: Option<String>) -> Result<Role, ToolError> {
     }
 }
 
+/// The user that `username` names. An agent has no roles of its own.
 fn user(username: &str) -> Result<Principal, ToolError> {
+    if let Ok(named) = username.parse::<Principal>()
+        && named.is_agent()
+    {
+        return Err(ToolError::bad_arguments(format!(
+            "`{named}` is an agent: roles are given to its user, `{}`, and the agent has them too",
+            named.user_address()
+        )));
+    }
     Principal::user(username).map_err(|error| {
         ToolError::bad_arguments(error.to_string())
             .hint("Roles belong to users; an agent has its user's.")

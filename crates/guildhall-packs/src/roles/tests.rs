@@ -188,7 +188,7 @@ async fn wrong_roles_and_names_are_told_with_what_is_allowed() {
         ),
         (
             json!({ "username": "me@example.com[codex]", "role": "reader" }),
-            "`me@example.com[codex]` is not a name",
+            "`me@example.com[codex]` is an agent: roles are given to its user, `me@example.com`,",
         ),
         (
             json!({ "username": "x", "role": "reader" }),

@@ -301,6 +301,11 @@ async fn a_message_goes_under_its_other_name_too_and_an_empty_one_goes_nowhere()
     let bench = Bench::with(&["ai", "sec"]).await;
     let info = json!({ "session": "myproject-1", "from_role": "ai", "to_role": "sec", "info": "by its other name" });
     bench.ok("devorch_peer_message", info).await;
+    let both = json!({ "session": "myproject-1", "from_role": "ai", "to_role": "sec", "message": "a", "info": "b" });
+    assert_eq!(
+        bench.error("devorch_peer_message", both).await,
+        "'info' is the other name of 'message': give one of them"
+    );
     assert_eq!(
         texts(&bench.ok("devorch_inbox", mine("sec")).await),
         ["by its other name"]

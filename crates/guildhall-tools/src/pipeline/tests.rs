@@ -340,6 +340,10 @@ async fn a_repo_tool_works_in_the_repo_that_is_named_or_implied() {
             json!({ "text": "x", "actor": "you@example.com[claude]", "from": "you@example.com[claude]" }),
             "x in acme/mine",
         ),
+        (
+            json!({ "text": "x", "actor": null, "from": null, "repo": null }),
+            "x in acme/mine",
+        ),
     ] {
         let answer = call("repo_read", arguments.clone()).await;
         assert_eq!(answer.payload["text"], text, "{arguments}");
