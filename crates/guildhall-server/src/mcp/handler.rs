@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use guildhall_tools::{Answer, Call, Caller, Catalog, Door, Progress, RepoAccess, Selection};
+use guildhall_core::RepoName;
+use guildhall_tools::{
+    Answer, Call, Caller, Catalog, Door, JsonObject, Progress, RepoAccess, Selection,
+};
 use http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -15,7 +18,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 
-use super::{InRepo, Selected};
+use super::{InRepo, Selected, UsualRepo};
 use crate::mounted::Part;
 use crate::state::App;
 
@@ -63,6 +66,9 @@ impl McpHandler {
         let repo = found
             .and_then(|found| found.get::<InRepo>())
             .map(|repo| repo.0.clone());
+        let usual_repo = found
+            .and_then(|found| found.get::<UsualRepo>())
+            .map(|usual| usual.0.clone());
         let mounted = match (&repo, self.app.repos()) {
             (Some(_), Ok(host)) => host.tools(),
             _ => self.app.parts.mounts.latest(),
@@ -73,7 +79,12 @@ impl McpHandler {
             mounted.part(&selection)
         };
         let part = part.map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
-        Ok(Asked { caller, part, repo })
+        Ok(Asked {
+            caller,
+            part,
+            repo,
+            usual_repo,
+        })
     }
 
     /// What every result for a 2026-07-28 client carries (MCP 2026-07-28, "Server info in results").
@@ -95,6 +106,8 @@ struct Asked {
     caller: Caller,
     part: Arc<Part>,
     repo: Option<RepoAccess>,
+    /// The one that calls are about which name none.
+    usual_repo: Option<RepoName>,
 }
 
 impl Asked {
@@ -167,8 +180,17 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Asked { caller, part, repo } = self.asked(&context.extensions)?;
+        let Asked {
+            caller,
+            part,
+            repo,
+            usual_repo,
+        } = self.asked(&context.extensions)?;
         let catalog: &Catalog = part.catalog();
+        let mut arguments = request.arguments.unwrap_or_default();
+        if let Some(usual) = usual_repo {
+            fill_in(&mut arguments, catalog.tool(request.name.trim()), &usual);
+        }
         let repo = repo.map(|repo| String::from(repo.name));
         if request.name.trim().is_empty() {
             return Err(ErrorData::invalid_params(
@@ -180,7 +202,7 @@ impl ServerHandler for McpHandler {
             catalog,
             caller,
             tool: &request.name,
-            arguments: request.arguments.unwrap_or_default(),
+            arguments,
             door: Door::Mcp,
             repo: repo.as_deref(),
             cancelled: context.ct.clone(),
@@ -246,6 +268,14 @@ impl ServerHandler for McpHandler {
         }
         let message = format!("Method not found: {}", request.method);
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+}
+
+/// Makes a call be about `repo` if its tool works in a repository and it names none.
+fn fill_in(arguments: &mut JsonObject, tool: Option<&guildhall_tools::Tool>, repo: &RepoName) {
+    let works_in_one = tool.is_some_and(|tool| tool.scope().repo_role().is_some());
+    if works_in_one && arguments.get("repo").is_none_or(Value::is_null) {
+        arguments.insert("repo".to_owned(), repo.as_str().into());
     }
 }
 

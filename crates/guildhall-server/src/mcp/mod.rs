@@ -13,6 +13,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use futures::future::BoxFuture;
+use guildhall_core::RepoName;
 use guildhall_tools::{Caller, RepoAccess, Selection, ToolError, WantedRepo};
 use http_body_util::Full;
 use rmcp::ServerHandler;
@@ -82,13 +83,17 @@ pub(crate) struct Selected(pub(crate) Selection);
 #[derive(Clone, Debug)]
 pub(crate) struct InRepo(pub(crate) RepoAccess);
 
+/// The repository that a request's query names for calls that name none, as the handler finds it.
+#[derive(Clone, Debug)]
+pub(crate) struct UsualRepo(pub(crate) RepoName);
+
 /// The owner and the name of a repository.
 type InRepoPath = InPath<(String, String)>;
 
 /// The answer of one of the doors.
 type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 
-/// `/mcp`, with `?access=read`.
+/// `/mcp`, with `?access=read` and `?repo=<owner>/<name>`.
 pub(crate) fn door(
     endpoint: &Arc<dyn Endpoint>,
 ) -> impl Fn(State<Arc<App>>, Request) -> Answered + Clone + Send + Sync + 'static {
@@ -99,7 +104,7 @@ pub(crate) fn door(
     }
 }
 
-/// `/mcp/<pack>[,<pack>...]`, with `?access=read`.
+/// `/mcp/<pack>[,<pack>...]`, with `?access=read` and `?repo=<owner>/<name>`.
 pub(crate) fn packs_door(
     endpoint: &Arc<dyn Endpoint>,
 ) -> impl Fn(State<Arc<App>>, InPath<String>, Request) -> Answered + Clone + Send + Sync + 'static {
@@ -129,9 +134,12 @@ pub(crate) fn repo_door(
 async fn part_door(
     app: &App,
     packs: Option<String>,
-    request: Request,
+    mut request: Request,
     endpoint: Arc<dyn Endpoint>,
 ) -> Result<Response, Refusal> {
+    if let Some(repo) = usual_repo(request.uri().query())? {
+        request.extensions_mut().insert(UsualRepo(repo));
+    }
     let selection = selection(packs, request.uri().query())?;
     if let Err(error) = app.parts.mounts.current().part(&selection) {
         let near = error.near().map(|name| format!("Did you mean `{name}`?"));
@@ -199,6 +207,21 @@ fn selection(packs: Option<String>, query: Option<&str>) -> Result<Selection, To
     Ok(Selection { packs, read_only })
 }
 
+/// The repository that the query names.
+fn usual_repo(query: Option<&str>) -> Result<Option<RepoName>, ToolError> {
+    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    let Some((_, given)) = pairs.find(|(name, _)| name == "repo") else {
+        return Ok(None);
+    };
+    let repo = given.parse().map_err(|_| {
+        ToolError::bad_arguments(format!(
+            "`repo` must be `<owner>/<name>`, not `{}`",
+            gate::printable(&given)
+        ))
+    });
+    repo.map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +245,16 @@ mod tests {
                 read_only: false
             }
         );
+        for (query, repo) in [
+            (None, None),
+            (Some("access=read"), None),
+            (Some("access=read&repo=acme/site"), Some("acme/site")),
+            (Some("repo=acme%2Fsite&repo=x"), Some("acme/site")),
+        ] {
+            let found = usual_repo(query).unwrap();
+            assert_eq!(found.as_ref().map(RepoName::as_str), repo, "{query:?}");
+        }
+        assert!(usual_repo(Some("repo=../site")).is_err());
         let error = selection(None, Some("access=write")).unwrap_err();
         assert_eq!(
             error.message,

@@ -32,6 +32,12 @@ const READ_ONLY: Query = Query {
     values: &["read", "all"],
     required: false,
 };
+const REPO: Query = Query {
+    name: "repo",
+    about: "`owner/name` of the repository that calls are about which name none",
+    values: &[],
+    required: false,
+};
 const ALL: Query = Query {
     name: "all",
     about: "`true` lists everybody's; only for who operates the server",
@@ -73,7 +79,7 @@ pub const ROUTES: &[Route] = &[
         "MCP over Streamable HTTP, all mounted tools",
     )
     .reach(Reach::Tools)
-    .rpc(&[READ_ONLY], OF_MCP)
+    .rpc(&[READ_ONLY, REPO], OF_MCP)
     .takes_rpc()
     .served(|endpoint| post(mcp::door(endpoint))),
     Route::new(
@@ -82,7 +88,7 @@ pub const ROUTES: &[Route] = &[
         "The event stream of an MCP session, where sessions are on",
     )
     .reach(Reach::Tools)
-    .rpc(&[READ_ONLY], OF_MCP)
+    .rpc(&[READ_ONLY, REPO], OF_MCP)
     .served(|endpoint| get(mcp::door(endpoint))),
     Route::new(
         "DELETE",
@@ -90,7 +96,7 @@ pub const ROUTES: &[Route] = &[
         "Ends an MCP session, where sessions are on",
     )
     .reach(Reach::Tools)
-    .rpc(&[READ_ONLY], OF_MCP)
+    .rpc(&[READ_ONLY, REPO], OF_MCP)
     .served(|endpoint| delete(mcp::door(endpoint))),
     Route::new(
         "POST",
@@ -98,7 +104,7 @@ pub const ROUTES: &[Route] = &[
         "MCP over Streamable HTTP, the named packs",
     )
     .reach(Reach::Tools)
-    .rpc(&[READ_ONLY], OF_MCP)
+    .rpc(&[READ_ONLY, REPO], OF_MCP)
     .takes_rpc()
     .served(|endpoint| post(mcp::packs_door(endpoint))),
     Route::new(
@@ -107,7 +113,7 @@ pub const ROUTES: &[Route] = &[
         "The event stream of an MCP session, where sessions are on",
     )
     .reach(Reach::Tools)
-    .rpc(&[READ_ONLY], OF_MCP)
+    .rpc(&[READ_ONLY, REPO], OF_MCP)
     .served(|endpoint| get(mcp::packs_door(endpoint))),
     Route::new(
         "DELETE",
@@ -115,7 +121,7 @@ pub const ROUTES: &[Route] = &[
         "Ends an MCP session, where sessions are on",
     )
     .reach(Reach::Tools)
-    .rpc(&[READ_ONLY], OF_MCP)
+    .rpc(&[READ_ONLY, REPO], OF_MCP)
     .served(|endpoint| delete(mcp::packs_door(endpoint))),
     Route::new("GET", "/api/status", "What this server is and serves")
         .reach(Reach::Own)

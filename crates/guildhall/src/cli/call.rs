@@ -4,11 +4,14 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use guildhall_core::RepoName;
 use guildhall_core::suggest::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Server, Target, segment};
-use crate::output::{CommandError, CommandResult, json as one_line, say_json, say_pretty_json};
+use crate::output::{
+    CommandError, CommandResult, Fault, json as one_line, say_json, say_pretty_json,
+};
 
 /// Call a tool and print its result as JSON
 #[derive(clap::Args)]
@@ -22,6 +25,9 @@ pub(super) struct Args {
     target: Target,
     /// The tool's name
     tool: String,
+    /// The repository, unless the arguments name one; every tool of a repository is served there
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<RepoName>,
     /// Arguments; a value is read as the tool's schema says, so that limit=5 is a number
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
@@ -40,15 +46,13 @@ pub(super) async fn run(args: &Args) -> CommandResult {
         (None, None) => None,
     };
     let server = Server::find(&args.target).await?;
+    let door = Door::find(&server, args).await?;
     let arguments = match given {
         Some(arguments) => arguments,
-        None if args.pairs.is_empty() => Map::new(),
-        None => pairs(&args.pairs, &schema(&server, &args.tool).await?)?,
+        None => pairs(&args.pairs, &door.properties)?,
     };
-    let name = segment(&args.tool);
-    let reply = server
-        .post(&format!("/api/tools/{name}"), &Value::Object(arguments))
-        .await?;
+    let path = format!("{}/{}", door.path(&arguments), segment(&args.tool));
+    let reply = server.post(&path, &Value::Object(arguments)).await?;
     if reply.status == 200 {
         return tell(&reply.body["result"]);
     }
@@ -113,16 +117,78 @@ fn object(text: &str, flag: &str) -> Result<Map<String, Value>, CommandError> {
     }
 }
 
-/// The properties of the tool's arguments; none of a tool that is not listed, for the server says what is wrong with it.
-async fn schema(server: &Server, tool: &str) -> Result<Map<String, Value>, CommandError> {
-    let mut listed = server.get("/api/tools").await?;
-    let tools = listed["tools"]
-        .as_array_mut()
-        .map(std::mem::take)
-        .unwrap_or_default();
-    let found = tools.iter().find(|listed| listed["name"] == tool);
-    let properties = found.and_then(|found| found["inputSchema"]["properties"].as_object());
-    Ok(properties.cloned().unwrap_or_default())
+/// Where the tools are called that need no repository, or find theirs.
+const EVERYWHERE: &str = "/api/tools";
+
+/// Where a tool is called.
+struct Door<'a> {
+    /// The repository that was named for calls which name none, if it is the place.
+    repo: Option<&'a RepoName>,
+    /// The properties of the tool's arguments; none of a tool that is not listed, for the server says what is wrong with
+    /// it.
+    properties: Map<String, Value>,
+}
+
+impl<'a> Door<'a> {
+    async fn find(server: &Server, args: &'a Args) -> Result<Self, CommandError> {
+        let Some(repo) = &args.repo else {
+            // What is no `key=value` needs no schema to be read.
+            let properties = if args.pairs.is_empty() {
+                None
+            } else {
+                properties(server, EVERYWHERE, &args.tool).await?
+            };
+            return Ok(Self {
+                repo: None,
+                properties: properties.unwrap_or_default(),
+            });
+        };
+        let in_repo = properties(server, &tools_of(repo), &args.tool).await?;
+        let (repo, properties) = match in_repo {
+            Some(properties) => (Some(repo), properties),
+            None => match properties(server, EVERYWHERE, &args.tool).await? {
+                // It works in no repository.
+                Some(properties) if !properties.contains_key("repo") => (None, properties),
+                properties => (Some(repo), properties.unwrap_or_default()),
+            },
+        };
+        Ok(Self { repo, properties })
+    }
+
+    /// The address of the tools, for a call with those arguments: a repository that they name goes before.
+    fn path(&self, arguments: &Map<String, Value>) -> String {
+        let Some(usual) = self.repo else {
+            return EVERYWHERE.to_owned();
+        };
+        match arguments.get("repo") {
+            None | Some(Value::Null) => tools_of(usual),
+            Some(named) => {
+                let named = named.as_str().and_then(|named| named.parse().ok());
+                named.map_or_else(|| EVERYWHERE.to_owned(), |named| tools_of(&named))
+            }
+        }
+    }
+}
+
+fn tools_of(repo: &RepoName) -> String {
+    // A repository's name reads the same in a URL.
+    format!("/api/repos/{repo}/tools")
+}
+
+/// The properties of the arguments of `tool`, if it is listed at `path`. A refusal to list is left to the call itself.
+async fn properties(
+    server: &Server,
+    path: &str,
+    tool: &str,
+) -> Result<Option<Map<String, Value>>, CommandError> {
+    let listed = match server.get(path).await {
+        Ok(listed) => listed,
+        Err(error) if error.fault == Fault::Refused => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut tools = listed["tools"].as_array().into_iter().flatten();
+    let found = tools.find(|listed| listed["name"] == tool);
+    Ok(found.and_then(|found| found["inputSchema"]["properties"].as_object().cloned()))
 }
 
 /// `key=value` arguments, each value read as its property's type: a text as it stands, all else as JSON.

@@ -10,6 +10,7 @@ mod lines;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use guildhall_core::RepoName;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
@@ -36,6 +37,9 @@ pub(super) struct Args {
     /// The agent to act as [default: what the client calls itself, else `agent`]
     #[arg(long, value_name = "NAME")]
     pub(super) agent: Option<String>,
+    /// The repository that calls are about which name none [default: the workspace's own, else the only one]
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(super) repo: Option<RepoName>,
     /// Serve only these packs, separated by commas
     #[arg(long, value_name = "PACKS")]
     pub(super) packs: Option<String>,

@@ -5,6 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::hosted::Bench;
 use crate::support::{Place, wait};
 
 /// `guildhall mcp` as an agent's client runs it.
@@ -282,4 +283,86 @@ fn a_part_of_the_tools_can_be_served() {
         json!({ "name": "local_comment", "arguments": {} }),
     ));
     assert_eq!(refused["result"]["isError"], true);
+}
+
+#[test]
+fn a_call_is_about_the_repository_that_was_named_unless_it_names_one() {
+    let bench = Bench::new();
+    bench
+        .place
+        .write("WORKFLOW.md", "---\ntools:\n  git: {}\n---\n");
+    let _up = bench.place.up(&[]);
+    bench.add(&[]);
+    bench.commit("more", "two\n");
+    let origin = bench.origin();
+    let path = origin.to_str().expect("it is text");
+    bench
+        .place
+        .run(&["repo", "add", "acme/two", "--path", path])
+        .ok();
+    let commits = |answer: &Value| answer["commits"].as_array().map(Vec::len);
+
+    let mut client = Client::start(&bench.place, &["--repo", "acme/two", "--read-only"]);
+    client.initialize("2025-11-25");
+    let mut call = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        client.ask(&request(1, "tools/call", params))["result"].take()
+    };
+    for (arguments, found) in [
+        (json!({}), 2),
+        (json!({ "repo": null }), 2),
+        (json!({ "repo": "acme/site" }), 1),
+    ] {
+        let answer = call("git_log", arguments.clone());
+        assert_eq!(
+            commits(&answer["structuredContent"]),
+            Some(found),
+            "{arguments} {answer}"
+        );
+    }
+    let answer = call("local_query", json!({ "count": true }));
+    assert_eq!(answer["isError"], false, "{answer}");
+
+    let call = |arguments: &[&str]| bench.place.run(&[&["call"], arguments].concat());
+    for (arguments, found) in [
+        (&["git_log", "--repo", "acme/two"][..], 2),
+        (&["git_log", "--repo", "acme/two", "limit=1"], 1),
+        (&["git_log", "--repo", "acme/two", "repo=acme/site"], 1),
+        (
+            &[
+                "git_log",
+                "--repo",
+                "acme/site",
+                "--json",
+                "{\"repo\":\"acme/two\"}",
+            ],
+            2,
+        ),
+    ] {
+        assert_eq!(
+            commits(&call(arguments).json()),
+            Some(found),
+            "{arguments:?}"
+        );
+    }
+    // Tools of a repository that no settings mount, and tools that work in none.
+    assert!(call(&["lane_list", "--repo", "acme/two"]).json()["lanes"].is_array());
+    call(&["local_query", "--repo", "acme/two", "count=true"]).ok();
+    for (arguments, message) in [
+        (["git_log", "--repo", "acme/none"], "There is no repository"),
+        (
+            ["nonsense", "--repo", "acme/two"],
+            "Unsupported tool: \"nonsense\".",
+        ),
+    ] {
+        let ran = call(&arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+        let payload: Value = serde_json::from_str(&ran.err).expect("a payload");
+        let said = payload["error"]["message"].as_str().unwrap_or_default();
+        assert!(said.starts_with(message), "{ran:?}");
+    }
+    assert_eq!(
+        bench.place.run(&["call", "git_log", "--repo", "two"]).code,
+        2
+    );
 }

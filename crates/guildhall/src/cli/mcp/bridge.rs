@@ -166,21 +166,30 @@ impl Shared {
         find_anew: bool,
     ) -> Result<reqwest::Response, CommandError> {
         let server = self.server(message, find_anew).await?;
-        let mut path = "/mcp".to_owned();
-        if let Some(packs) = &self.args.packs {
-            path = format!("{path}/{packs}");
-        }
-        if self.args.read_only {
-            path.push_str("?access=read");
-        }
         let mut request = server
-            .request(http::Method::POST, &path)
+            .request(http::Method::POST, &self.path())
             .header(http::header::CONTENT_TYPE, "application/json")
             .header(http::header::ACCEPT, "application/json, text/event-stream");
         for (name, value) in self.headers(message) {
             request = request.header(name, value);
         }
         Ok(request.body(message.to_string()).send().await?)
+    }
+
+    /// The door, with what the arguments choose of it.
+    fn path(&self) -> String {
+        let mut path = "/mcp".to_owned();
+        if let Some(packs) = &self.args.packs {
+            path = format!("{path}/{packs}");
+        }
+        let access = self.args.read_only.then(|| "access=read".to_owned());
+        // A repository's name reads the same in a URL.
+        let repo = self.args.repo.as_ref().map(|repo| format!("repo={repo}"));
+        let query: Vec<String> = access.into_iter().chain(repo).collect();
+        if !query.is_empty() {
+            path = format!("{path}?{}", query.join("&"));
+        }
+        path
     }
 
     /// The headers that MCP asks for beside the body: of a 2026-07-28 message its own, else what was agreed on.
