@@ -37,14 +37,21 @@ pub struct Directory {
     pub(super) ids: Arc<dyn Ids>,
     owner: Principal,
     sightings: Sightings,
-    known: RwLock<HashMap<[u8; 32], Known>>,
+    known: RwLock<Remembered>,
+}
+
+/// The tokens that were good a moment ago, by their hashes.
+#[derive(Default)]
+struct Remembered {
+    tokens: HashMap<[u8; 32], Known>,
+    /// How often everything was forgotten. What was asked before the last time may be out of date, and is not kept.
+    forgotten: u64,
 }
 
 /// A token that the store called good a moment ago.
 #[derive(Clone)]
 struct Known {
     caller: Caller,
-    token_id: String,
     expires_at: Option<Timestamp>,
     asked_at: Timestamp,
     /// When its use was last noted.
@@ -107,10 +114,9 @@ impl Directory {
 
     /// Forgets which tokens were good: whatever was just revoked or disabled is refused from now on.
     pub fn forget(&self) {
-        self.known
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.tokens.clear();
+        known.forgotten += 1;
     }
 
     async fn valid_at(&self, path: &Path) -> guildhall_store::Result<Option<Caller>> {
@@ -136,18 +142,28 @@ impl Directory {
 
     fn remembered(&self, hash: &[u8; 32], now: Timestamp) -> Option<Known> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let entry = known.get(hash)?;
+        let entry = known.tokens.get(hash)?;
         let fresh = now.duration_since(entry.asked_at).abs() < KNOWN_FOR;
         let good = entry.expires_at.is_none_or(|end| now < end);
         (fresh && good).then(|| entry.clone())
     }
 
+    /// When the use of a token was last noted, if it is remembered, and how often everything was forgotten until now.
+    fn before_asking(&self, hash: &[u8; 32]) -> (Option<Timestamp>, u64) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let noted = known.tokens.get(hash).map(|entry| entry.noted_at);
+        (noted, known.forgotten)
+    }
+
+    /// Keeps what the store said of a token, unless everything was forgotten since it was asked, at `forgotten`: the
+    /// token may have been revoked after it was read.
     fn remember(
         &self,
         hash: [u8; 32],
         bearer: &Bearer,
         now: Timestamp,
         noted_at: Timestamp,
+        forgotten: u64,
     ) -> Caller {
         let set = |names: &Option<Vec<String>>| {
             names
@@ -163,14 +179,16 @@ impl Directory {
             token: Some(bearer.token.id.as_str().into()),
         };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_KNOWN {
-            known.clear();
+        if known.forgotten != forgotten {
+            return caller;
         }
-        known.insert(
+        if known.tokens.len() >= MOST_KNOWN {
+            known.tokens.clear();
+        }
+        known.tokens.insert(
             hash,
             Known {
                 caller: caller.clone(),
-                token_id: bearer.token.id.clone(),
                 expires_at: bearer.token.expires_at,
                 asked_at: now,
                 noted_at,
@@ -191,19 +209,12 @@ impl Directory {
     }
 
     async fn ask(&self, hash: [u8; 32], now: Timestamp) -> guildhall_store::Result<Option<Caller>> {
-        let noted = {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            known
-                .get(&hash)
-                .map(|entry| (entry.noted_at, entry.token_id.clone()))
-        };
+        let (noted, forgotten) = self.before_asking(&hash);
         let Some(bearer) = self.store.bearer(hash, now).await? else {
             return Ok(None);
         };
         self.saw(&bearer, now);
-        let due = noted
-            .as_ref()
-            .is_none_or(|(at, _)| now.duration_since(*at) >= guildhall_store::LAST_USE_WITHIN);
+        let due = noted.is_none_or(|at| now.duration_since(at) >= guildhall_store::LAST_USE_WITHIN);
         if due {
             let (store, id) = (self.store.clone(), bearer.token.id.clone());
             // Noting the use must not make the call wait for a disk.
@@ -213,12 +224,8 @@ impl Directory {
                 }
             });
         }
-        let noted_at = if due {
-            now
-        } else {
-            noted.map_or(now, |(at, _)| at)
-        };
-        Ok(Some(self.remember(hash, &bearer, now, noted_at)))
+        let noted_at = noted.filter(|_| !due).unwrap_or(now);
+        Ok(Some(self.remember(hash, &bearer, now, noted_at, forgotten)))
     }
 }
 
@@ -452,6 +459,23 @@ mod tests {
             .await
             .unwrap();
         directory.forget();
+        assert!(directory.authenticate(&token).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn what_was_read_before_a_revocation_is_not_remembered_after_it() {
+        let place = Place::new();
+        let directory = place.open("you@example.com").await;
+        let token = token_in(&directory.owner_path());
+        let hash = Token::hash_unchecked(&token).unwrap();
+        let now = place.clock.now();
+
+        // A look-up begins, the token is revoked and forgotten, and only then does the look-up end.
+        let forgotten = directory.before_asking(&hash).1;
+        let bearer = directory.store().bearer(hash, now).await.unwrap().unwrap();
+        let owner = directory.owner().clone();
+        directory.revoke(&owner, &bearer.token.id).await.unwrap();
+        directory.remember(hash, &bearer, now, now, forgotten);
         assert!(directory.authenticate(&token).await.unwrap().is_none());
     }
 }
