@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::MethodRouter;
 use guildhall_tools::ToolError;
@@ -158,6 +158,16 @@ impl Route {
         Self { refuses, ..self }
     }
 
+    /// Whether what it began goes on to its end when the client goes away. Changes do; calls of tools are cancelled, and
+    /// what is read is of no use to anybody then.
+    fn finishes(&self) -> bool {
+        let of_tools_and_git = matches!(
+            self.gives,
+            Gives::ToolResult | Gives::Rpc | Gives::Bytes(_) | Gives::Refusal
+        );
+        self.method != "GET" && !of_tools_and_git
+    }
+
     const fn served(self, handler: Handler) -> Self {
         Self { handler, ..self }
     }
@@ -246,12 +256,27 @@ pub fn router(app: Arc<App>, endpoint: &Arc<dyn Endpoint>) -> Router {
     ROUTES
         .iter()
         .fold(Router::new(), |router, route| {
-            router.route(route.path, (route.handler)(endpoint))
+            let handler = (route.handler)(endpoint);
+            router.route(
+                route.path,
+                if route.finishes() {
+                    handler.route_layer(from_fn(to_its_end))
+                } else {
+                    handler
+                },
+            )
         })
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_verb)
         .layer(from_fn_with_state(Arc::clone(&app), gate::gate))
         .with_state(app)
+}
+
+/// Answers a request to its end, also where its client goes away meanwhile: what was begun in several steps is not left
+/// half done.
+async fn to_its_end(request: Request, next: Next) -> Response {
+    let answered = tokio::spawn(next.run(request)).await;
+    answered.unwrap_or_else(|fault| reply::error(&ToolError::internal(fault)))
 }
 
 pub(crate) async fn nowhere(uri: http::Uri) -> Response {
@@ -270,6 +295,11 @@ async fn wrong_verb(method: Method, uri: http::Uri) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use axum::routing::get;
+    use hyper::service::Service as _;
+    use hyper_util::service::TowerToHyperService;
+    use tokio::sync::Semaphore;
+
     use super::*;
 
     #[test]
@@ -287,6 +317,54 @@ mod tests {
         ] {
             assert_eq!(is_git(path), git, "{path}");
         }
+    }
+
+    #[test]
+    fn every_change_of_accounts_goes_on_to_its_end() {
+        let finishes = |wanted: &str| {
+            let place = |route: &&Route| format!("{} {}", route.method, route.path) == wanted;
+            ROUTES.iter().find(place).expect(wanted).finishes()
+        };
+        for place in [
+            "POST /api/agents",
+            "DELETE /api/tokens/{id}",
+            "POST /api/users",
+            "POST /api/login/token",
+            "POST /login",
+        ] {
+            assert!(finishes(place), "{place}");
+        }
+        for place in ["POST /api/tools/{tool}", "POST /mcp", "GET /api/tokens"] {
+            assert!(!finishes(place), "{place}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_begun_is_finished_when_the_client_goes_away() {
+        let (begun, go, done) = (
+            Arc::new(Semaphore::new(0)),
+            Arc::new(Semaphore::new(0)),
+            Arc::new(Semaphore::new(0)),
+        );
+        let handler = {
+            let (begun, go, done) = (Arc::clone(&begun), Arc::clone(&go), Arc::clone(&done));
+            move || async move {
+                begun.add_permits(1);
+                go.acquire().await.unwrap().forget();
+                done.add_permits(1);
+            }
+        };
+        let router = Router::new().route("/", get(handler).route_layer(from_fn(to_its_end)));
+        let service = TowerToHyperService::new(router);
+        let call = service.call(Request::new(axum::body::Body::empty()));
+        tokio::select! {
+            biased;
+            _ = call => unreachable!("it waits to be let go"),
+            begun = begun.acquire() => begun.unwrap().forget(),
+        }
+        // The call is gone here.
+        go.add_permits(1);
+        done.acquire().await.unwrap().forget();
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub use ladder::{
     Search, SearchPosition, Written,
 };
 pub use lanes::{Lane, LaneState, Lanes, NewLane};
-pub use logins::{Login, Logins, NewLogin, Redeemed};
+pub use logins::{Login, LoginToken, Logins, NewLogin, Redeemed};
 pub use principals::{Account, Principals};
 pub use repos::{NewRepo, Repo, Repos};
 pub use roles::{Grant, OWN_LANE, Role, Roles, Standing};

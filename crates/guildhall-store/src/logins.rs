@@ -14,7 +14,7 @@ use crate::events::{About, NewEvent, Stream};
 use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::args;
-use crate::{Store, principals};
+use crate::{NewToken, Store, principals, tokens};
 
 /// A login to be begun.
 #[derive(Clone, Debug)]
@@ -27,6 +27,36 @@ pub struct NewLogin {
     pub client: String,
     /// Until when it can be approved and used.
     pub expires_at: Timestamp,
+}
+
+/// The token that a login gives whomever it signs in.
+#[derive(Clone, Debug)]
+pub struct LoginToken {
+    /// Its id, by which it is listed and revoked. Not a secret.
+    pub id: String,
+    /// SHA-256 of the token itself.
+    pub hash: [u8; 32],
+    /// Until when it is good; `None` is until it is revoked.
+    pub expires_at: Option<Timestamp>,
+    /// The only repos it reaches, if it is limited.
+    pub repos: Option<Vec<String>>,
+    /// The only tools it may call, if it is limited.
+    pub tools: Option<Vec<String>>,
+}
+
+impl LoginToken {
+    /// The same as a token of `principal`.
+    pub fn of(&self, principal: &Principal) -> NewToken {
+        NewToken {
+            id: self.id.clone(),
+            hash: self.hash,
+            principal: principal.clone(),
+            expires_at: self.expires_at,
+            repos: self.repos.clone(),
+            tools: self.tools.clone(),
+            bound: None,
+        }
+    }
 }
 
 /// A login that waits for a person.
@@ -47,7 +77,7 @@ pub enum Redeemed {
     Waiting,
     /// A person refused it.
     Denied,
-    /// It signs this principal in. Said once.
+    /// It signs this principal in, and the token is theirs. Said once.
     As(Principal),
     /// There is no such login, or its time is over, or it was used.
     Gone,
@@ -80,8 +110,13 @@ pub trait Logins: Send + Sync {
     /// [`Error::Missing`] where none waits under it; [`Error::NotAllowed`] for an agent.
     fn decide(&self, act: Act, typed: [u8; 32], approve: bool) -> Answer<'_, Login>;
 
-    /// Uses a login. Only the first call after the approval is told whom it signs in.
-    fn redeem(&self, device: [u8; 32], at: Timestamp) -> Answer<'_, Redeemed>;
+    /// Uses a login: the first call after the approval is told whom it signs in, and `token` is theirs from then on. The
+    /// two are one change: no login is used up that gave no token. The other answers make none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Taken`] for an id or a hash that is used; the login can still be used then.
+    fn redeem(&self, device: [u8; 32], at: Timestamp, token: LoginToken) -> Answer<'_, Redeemed>;
 }
 
 impl Logins for Store {
@@ -111,9 +146,9 @@ impl Logins for Store {
         )
     }
 
-    fn redeem(&self, device: [u8; 32], at: Timestamp) -> Answer<'_, Redeemed> {
-        Box::pin(self.write((device, at), |tx, (device, at)| {
-            Box::pin(redeem(tx, device, *at))
+    fn redeem(&self, device: [u8; 32], at: Timestamp, token: LoginToken) -> Answer<'_, Redeemed> {
+        Box::pin(self.write((device, at, token), |tx, (device, at, token)| {
+            Box::pin(redeem(tx, device, *at, token))
         }))
     }
 }
@@ -202,7 +237,12 @@ async fn decide(tx: &mut Tx, act: &Act, typed: &[u8; 32], approve: bool) -> Resu
     Ok(login)
 }
 
-async fn redeem(tx: &mut Tx, device: &[u8; 32], at: Timestamp) -> Result<Redeemed> {
+async fn redeem(
+    tx: &mut Tx,
+    device: &[u8; 32],
+    at: Timestamp,
+    token: &LoginToken,
+) -> Result<Redeemed> {
     let used = tx
         .run(
             "UPDATE logins SET used_at = $2
@@ -226,7 +266,11 @@ async fn redeem(tx: &mut Tx, device: &[u8; 32], at: Timestamp) -> Result<Redeeme
     Ok(match principal {
         _ if denied.is_some() => Redeemed::Denied,
         None => Redeemed::Waiting,
-        Some(principal) if used == 1 && disabled.is_none() => Redeemed::As(principal),
+        Some(principal) if used == 1 && disabled.is_none() => {
+            let act = Act::new(principal.clone(), at);
+            tokens::issue(tx, &act, &token.of(&principal)).await?;
+            Redeemed::As(principal)
+        }
         Some(_) => Redeemed::Gone,
     })
 }

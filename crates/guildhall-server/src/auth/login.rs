@@ -5,7 +5,7 @@
 use guildhall_core::Principal;
 use guildhall_core::text::steers;
 use guildhall_store::{
-    Error, Login, Logins as _, NewLogin, NewToken, Redeemed, Result, Tokens as _,
+    Error, Login, LoginToken, Logins as _, NewLogin, Redeemed, Result, Tokens as _,
 };
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
@@ -99,18 +99,21 @@ impl Directory {
     ///
     /// Those of the store.
     pub async fn finish_login(&self, device_code: &str, limits: TokenLimits) -> Result<Outcome> {
-        let redeemed = self
-            .store
-            .redeem(hash(device_code), self.clock.now())
-            .await?;
+        let token = token::Token::new(&*self.ids);
+        let theirs = LoginToken {
+            id: format!("tok-{}", self.ids.hex(16)),
+            hash: token.hash(),
+            expires_at: limits.expires_at,
+            repos: limits.repos,
+            tools: limits.tools,
+        };
+        let now = self.clock.now();
+        let redeemed = self.store.redeem(hash(device_code), now, theirs).await?;
         Ok(match redeemed {
             Redeemed::Waiting => Outcome::Waiting,
             Redeemed::Denied => Outcome::Denied,
             Redeemed::Gone => Outcome::Gone,
-            Redeemed::As(person) => {
-                let (token, _) = self.issue(&person, person.clone(), limits).await?;
-                Outcome::SignedIn(person, token)
-            }
+            Redeemed::As(person) => Outcome::SignedIn(person, token),
         })
     }
 
@@ -146,33 +149,29 @@ impl Directory {
     ///
     /// [`Error::NotAllowed`] for the token of an agent and for a limited one.
     pub async fn sign_in(&self, text: &str) -> Result<Option<String>> {
-        let Some(person) = self.person_behind(text.trim()).await? else {
-            return Ok(None);
-        };
-        let secret = self.ids.hex(32);
-        let session = NewToken {
+        let text = text.trim();
+        let (now, secret) = (self.clock.now(), self.ids.hex(32));
+        let session = LoginToken {
             id: format!("ses-{}", self.ids.hex(16)),
             hash: session_hash(&secret),
-            principal: person.clone(),
-            expires_at: Some(self.clock.now() + SESSION_LIVES),
+            expires_at: Some(now + SESSION_LIVES),
             repos: None,
             tools: None,
-            bound: None,
         };
-        self.store.issue(self.act(&person), session).await?;
-        Ok(Some(secret))
+        let signed_in = match token::Token::hash_of(text) {
+            Some(token) => self.open_session(token, session).await?,
+            None => matches!(
+                self.store.redeem(hash(text), now, session).await?,
+                Redeemed::As(_)
+            ),
+        };
+        Ok(signed_in.then_some(secret))
     }
 
-    async fn person_behind(&self, text: &str) -> Result<Option<Principal>> {
-        let now = self.clock.now();
-        let Some(token_hash) = token::Token::hash_of(text) else {
-            return Ok(match self.store.redeem(hash(text), now).await? {
-                Redeemed::As(person) => Some(person),
-                Redeemed::Waiting | Redeemed::Denied | Redeemed::Gone => None,
-            });
-        };
-        let Some(bearer) = self.store.bearer(token_hash, now).await? else {
-            return Ok(None);
+    /// Makes `session` one of the person whose unlimited token has the hash `token`; false where it is nobody's.
+    async fn open_session(&self, token: [u8; 32], session: LoginToken) -> Result<bool> {
+        let Some(bearer) = self.store.bearer(token, self.clock.now()).await? else {
+            return Ok(false);
         };
         let token = bearer.token;
         if token.principal.is_agent() {
@@ -187,7 +186,10 @@ impl Directory {
                     .to_owned(),
             ));
         }
-        Ok(Some(token.principal))
+        let act = self.act(&token.principal);
+        let session = session.of(&token.principal);
+        self.store.issue(act, session).await?;
+        Ok(true)
     }
 
     /// The person whose browser holds the session `secret`, and the session's id.

@@ -61,6 +61,7 @@ suite! {
         a_login_is_denied,
         a_login_ends_with_its_time,
         a_one_time_code_signs_its_user_in,
+        a_login_gives_its_token_or_is_not_used,
         many_at_once_redeem_a_login_once,
     }
     repos {
