@@ -44,6 +44,11 @@ impl Mounts {
         self.current.load().catalog().tool(tool).is_some()
     }
 
+    /// How many listen for changes.
+    pub fn listeners(&self) -> usize {
+        self.changes.receiver_count()
+    }
+
     /// Serves `catalog` from now on, and says so to who listens.
     pub fn mount(&self, catalog: Catalog) {
         self.current

@@ -1,6 +1,8 @@
 //! Sessions, where the settings turn them on.
 
-use guildhall_testing::TestServer;
+use std::time::Duration;
+
+use guildhall_testing::{Mounts, Setup, TestServer};
 use serde_json::json;
 
 use crate::support::{
@@ -165,9 +167,9 @@ async fn only_clients_that_know_priming_events_get_them() {
 #[tokio::test]
 async fn a_session_hears_of_changed_tools() {
     let mounts = crate::support::mounts();
-    let setup = guildhall_testing::Setup {
+    let setup = Setup {
         sessions: true,
-        ..guildhall_testing::Setup::of(mounts.clone())
+        ..Setup::of(mounts.clone())
     };
     let server = TestServer::start(setup).await;
     let (id, _) = open(&server, LEGACY).await;
@@ -186,4 +188,40 @@ async fn a_session_hears_of_changed_tools() {
     );
     // A server that stops does not wait for its listeners.
     tokio::time::timeout(PATIENCE, server.stop()).await.unwrap();
+}
+
+/// Waits until `count` listen for changed tools.
+async fn listeners(mounts: &Mounts, count: usize) {
+    let come_to = async {
+        while mounts.listeners() != count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, come_to)
+        .await
+        .unwrap_or_else(|_| panic!("{} listen, not {count}", mounts.listeners()));
+}
+
+#[tokio::test]
+async fn a_session_that_was_ended_leaves_nothing_that_listens() {
+    let mounts = crate::support::mounts();
+    let setup = Setup {
+        sessions: true,
+        ..Setup::of(mounts.clone())
+    };
+    let server = TestServer::start(setup).await;
+    let mut ids = Vec::new();
+    for version in [LEGACY, "2025-06-18", "2024-11-05"] {
+        ids.push(open(&server, version).await.0);
+    }
+    listeners(&mounts, ids.len()).await;
+    for id in ids {
+        let ended = Call::new(&server, "DELETE", "/mcp")
+            .with("mcp-session-id", &id)
+            .with("mcp-protocol-version", LEGACY)
+            .send()
+            .await;
+        assert!(ended.status < 300, "{}: {}", ended.status, ended.body);
+    }
+    listeners(&mounts, 0).await;
 }
