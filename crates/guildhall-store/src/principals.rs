@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::Store;
 use crate::act::Act;
 use crate::error::{Error, Result};
 use crate::events::{About, NewEvent, Stream};
 use crate::store::Answer;
 use crate::tx::Tx;
 use crate::value::{Row, args};
+use crate::{Store, tokens};
 
 /// A principal the server knows.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -153,11 +153,7 @@ async fn add_agent(tx: &mut Tx, act: &Act, agent: &Principal) -> Result<Account>
 
 /// Lets a disabled agent do things again, with none of the tokens it had.
 async fn enable(tx: &mut Tx, act: &Act, agent: &Principal) -> Result<Account> {
-    tx.run(
-        "UPDATE tokens SET revoked_at = $2 WHERE principal = $1 AND revoked_at IS NULL",
-        args![agent, act.at],
-    )
-    .await?;
+    tokens::revoke_of(tx, act, agent).await?;
     let enabled = tx
         .run(
             "UPDATE principals SET disabled_at = NULL WHERE name = $1 AND disabled_at IS NOT NULL",

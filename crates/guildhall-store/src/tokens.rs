@@ -281,14 +281,29 @@ fn binding(session: Option<String>, role: Option<String>) -> Result<Option<Bindi
 /// Revokes every token that is bound to the session.
 pub(crate) async fn revoke_of_session(tx: &mut Tx, act: &Act, session: &SessionId) -> Result<()> {
     let sql = columns!("WHERE t.session = $1 AND t.revoked_at IS NULL ORDER BY t.principal, t.id");
-    for mut row in tx.rows(sql, args![session.as_str()]).await? {
+    let rows = tx.rows(sql, args![session.as_str()]).await?;
+    revoke_each(tx, act, rows).await
+}
+
+/// Revokes every token of `principal` itself.
+pub(crate) async fn revoke_of(tx: &mut Tx, act: &Act, principal: &Principal) -> Result<()> {
+    let sql = columns!("WHERE t.principal = $1 AND t.revoked_at IS NULL ORDER BY t.id");
+    let rows = tx.rows(sql, args![principal]).await?;
+    revoke_each(tx, act, rows).await
+}
+
+async fn revoke_each(tx: &mut Tx, act: &Act, tokens: Vec<Row>) -> Result<()> {
+    for mut row in tokens {
         let token = read(&mut row)?;
-        tx.run(
-            "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
-            args![&token.id, act.at],
-        )
-        .await?;
-        record(tx, act, &token, "token.revoked").await?;
+        let revoked = tx
+            .run(
+                "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+                args![&token.id, act.at],
+            )
+            .await?;
+        if revoked == 1 {
+            record(tx, act, &token, "token.revoked").await?;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use guildhall_store::{
 
 use crate::world::{OPERATOR, World, add_repo, add_user, at, by, name, repo_name, with_operator};
 
-async fn whole_feed(world: &World, store: &Store) -> Vec<Event> {
+pub(super) async fn whole_feed(world: &World, store: &Store) -> Vec<Event> {
     world.settle().await;
     let mut events: Vec<Event> = Vec::new();
     loop {

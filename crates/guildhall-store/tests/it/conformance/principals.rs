@@ -103,6 +103,12 @@ pub(super) async fn an_agent_that_is_made_again_has_none_of_its_tokens(world: &W
     assert_eq!(store.bearer([1; 32], at(5)).await.unwrap(), None);
     let kept = store.tokens_of(claude.clone()).await.unwrap();
     assert_eq!(kept[0].revoked_at, Some(at(4)));
+    let told = super::events::whole_feed(world, &store).await;
+    let told = told.iter().rev().take(2).map(|event| &*event.kind);
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        ["principal.enabled", "token.revoked"]
+    );
     store.issue(by(ann, 5), token("tok-2", 2)).await.unwrap();
     assert!(store.bearer([2; 32], at(6)).await.unwrap().is_some());
     let twice = store.add_agent(by(ann, 6), claude.clone()).await;
