@@ -75,7 +75,7 @@ pub(super) fn tool(queue: Queue) -> Tool {
                 fresh: queue.fresh(),
             };
             let answered = queue.asks.answer_ask(act, answering).await?;
-            Ok::<_, ToolError>(Touched::from(answered))
+            Ok::<_, ToolError>(Touched::told_in(answered, &context))
         }
     })
 }

@@ -1,15 +1,14 @@
 //! `ask_get`: one ask with its history and its changeset.
 
-use guildhall_core::RepoName;
 use guildhall_store::{Ask, Held};
-use guildhall_tools::{CallContext, Tool, ToolError};
+use guildhall_tools::{CallContext, Tool, ToolError, json_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pages::Room;
-use super::view::{AskView, ChangesetView, Content, StepView};
+use super::view::{AskView, ChangesetView, FileView, StepView};
 use super::{Named, Queue, reads};
-use crate::paged::{self, Position};
+use crate::paged::{Position, longest_prefix};
 
 /// Steps that are read at once.
 const AT_ONCE: u32 = 200;
@@ -30,7 +29,7 @@ struct Page {
     /// What the ask is about, or what answered it
     #[serde(skip_serializing_if = "Option::is_none")]
     changeset: Option<ChangesetView>,
-    /// Reads on: first the history, then the files of the changeset
+    /// Reads on: first what is left of the ask, then the history, then the files of the changeset
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -38,8 +37,26 @@ struct Page {
 /// Where the next page begins.
 #[derive(Deserialize, Serialize)]
 enum Next {
+    Ask(Parts),
     History(i64),
     Files(Position),
+}
+
+/// Where the ask itself goes on: so far in its body, behind so many of its dependencies and of its files.
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+struct Parts {
+    body: usize,
+    depends_on: usize,
+    files: usize,
+}
+
+impl Parts {
+    /// Behind everything.
+    const END: Self = Self {
+        body: usize::MAX,
+        depends_on: usize::MAX,
+        files: usize::MAX,
+    };
 }
 
 pub(super) fn tool(queue: Queue) -> Tool {
@@ -61,42 +78,64 @@ async fn read(
 ) -> Result<Page, ToolError> {
     let start = match &arguments.cursor {
         Some(cursor) => context.cursors.open(cursor)?,
-        None => Next::History(0),
+        None => Next::Ask(Parts::default()),
     };
-    let (repo, ask) = (
-        &context.repo()?.name,
-        find(queue, context, arguments.named).await?,
-    );
-    let about = changeset_of(&ask);
+    let first = arguments.cursor.is_none();
+    let ask = find(queue, context, arguments.named, first).await?;
+    let (about, budget) = (changeset_of(&ask), context.budget.bytes());
+    let mut whole = AskView::from(ask);
+    let rest = Rest::of(&mut whole);
     let mut page = Page {
-        ask: ask.into(),
+        ask: whole.with_short_answer(budget),
         history: Vec::new(),
         changeset: None,
         next_cursor: None,
     };
-    let mut room = Room::beside(&page, context.budget.bytes());
-    let files = match start {
-        Next::History(after) => match history(queue, repo, &mut page, after, &mut room).await? {
-            Some(after) => {
-                page.next_cursor = Some(context.cursors.seal(&Next::History(after)));
-                return Ok(page);
-            }
-            None => Position::default(),
-        },
-        Next::Files(position) => position,
+    let mut room = Room::beside(&page, budget);
+    let parts = match start {
+        Next::Ask(parts) => parts,
+        Next::History(_) | Next::Files(_) => Parts::END,
     };
+    if let Some(next) = rest.put(&mut page.ask, parts, &mut room) {
+        page.next_cursor = Some(context.cursors.seal(&Next::Ask(next)));
+        return Ok(page);
+    }
+    let after = match start {
+        Next::Ask(_) => Some(0),
+        Next::History(after) => Some(after),
+        Next::Files(_) => None,
+    };
+    if let Some(after) = after
+        && let Some(after) = history(queue, context, &mut page, after, &mut room).await?
+    {
+        page.next_cursor = Some(context.cursors.seal(&Next::History(after)));
+        return Ok(page);
+    }
     let Some(id) = about else { return Ok(page) };
-    if let Some(changeset) = queue.asks.changeset(repo.clone(), id).await? {
+    let repo = context.repo()?.name.clone();
+    if let Some(changeset) = queue.asks.changeset(repo, id).await? {
+        let files = match start {
+            Next::Files(position) => position,
+            Next::Ask(_) | Next::History(_) => Position::default(),
+        };
         let (changeset, contents) = ChangesetView::apart(changeset);
-        let (changeset, next) = fill(changeset, &contents, files, &room);
+        let mut changeset = changeset.with_short_message(budget);
+        room.spend(&changeset);
+        let next = fill(&mut changeset.files, contents, files, &mut room);
         page.changeset = Some(changeset);
         page.next_cursor = next.map(|next| context.cursors.seal(&Next::Files(next)));
     }
     Ok(page)
 }
 
-/// The ask. For whoever holds it this is a call about it, which renews their claim.
-async fn find(queue: &Queue, context: &CallContext, named: Named) -> Result<Ask, ToolError> {
+/// The ask. For whoever holds it the first page is a call about it, which renews their claim. The pages behind it are not:
+/// each renewal is a step of the history that they read.
+async fn find(
+    queue: &Queue,
+    context: &CallContext,
+    named: Named,
+    first: bool,
+) -> Result<Ask, ToolError> {
     let asked = named.reference(context)?;
     let ask = queue
         .asks
@@ -111,7 +150,8 @@ async fn find(queue: &Queue, context: &CallContext, named: Named) -> Result<Ask,
         )));
     }
     let caller = &context.caller.principal;
-    let Some(claim) = ask.claim.as_ref().filter(|claim| claim.by == *caller) else {
+    let held = ask.claim.as_ref().filter(|claim| claim.by == *caller);
+    let Some(claim) = held.filter(|_| first) else {
         return Ok(ask);
     };
     let held = Held {
@@ -137,11 +177,12 @@ fn changeset_of(ask: &Ask) -> Option<String> {
 /// Puts as much of the history on the page as has room; gives where it goes on.
 async fn history(
     queue: &Queue,
-    repo: &RepoName,
+    context: &CallContext,
     page: &mut Page,
     mut after: i64,
     room: &mut Room,
 ) -> Result<Option<i64>, ToolError> {
+    let repo = &context.repo()?.name;
     loop {
         let ask = page.ask.id.clone();
         let steps = queue.asks.ask_history(repo.clone(), ask, after, AT_ONCE);
@@ -149,7 +190,7 @@ async fn history(
         let last = steps.len() < AT_ONCE as usize;
         for event in steps {
             let seq = event.seq;
-            let step = StepView::from(event);
+            let step = StepView::told_in(event, context);
             if !room.take(&step) {
                 return Ok(Some(after));
             }
@@ -162,31 +203,94 @@ async fn history(
     }
 }
 
-/// Puts as much of the contents into the changeset as has room; gives where they go on. Files that come before or after
-/// are left out of this page.
-fn fill(
-    mut changeset: ChangesetView,
-    contents: &[Content],
-    start: Position,
-    room: &Room,
-) -> (ChangesetView, Option<Position>) {
-    let frame = guildhall_tools::json_len(&changeset);
-    let texts: Vec<&str> = contents
-        .iter()
-        .map(|Content(text)| text.as_deref().unwrap_or_default())
-        .collect();
-    let page = paged::page(&texts, start, room.left().saturating_sub(frame));
-    let files = std::mem::take(&mut changeset.files);
-    let mut files: Vec<_> = files.into_iter().map(Some).collect();
-    for slice in &page.slices {
-        let Some(mut file) = files[slice.item].take() else {
-            continue;
-        };
-        if contents[slice.item].0.is_some() {
-            file.content = Some(slice.text.to_owned());
+/// What of an ask may take any number of pages.
+struct Rest {
+    body: String,
+    depends_on: Vec<String>,
+    files: Vec<String>,
+}
+
+impl Rest {
+    /// Takes it out of `ask`.
+    fn of(ask: &mut AskView) -> Self {
+        Self {
+            body: std::mem::take(&mut ask.body),
+            depends_on: std::mem::take(&mut ask.depends_on),
+            files: std::mem::take(&mut ask.files),
         }
-        file.truncated = slice.cut;
-        changeset.files.push(file);
     }
-    (changeset, page.next)
+
+    /// Puts as much of it into `ask` as has room; gives where it goes on.
+    fn put(&self, ask: &mut AskView, mut at: Parts, room: &mut Room) -> Option<Parts> {
+        let begin = self.body.floor_char_boundary(at.body.min(self.body.len()));
+        let body = &self.body[begin..];
+        if !body.is_empty() {
+            let part = if room.has(&body) {
+                body
+            } else {
+                longest_prefix(body, room.left())
+            };
+            room.take(&part);
+            ask.body.push_str(part);
+            at.body = begin + part.len();
+            ask.truncated |= part.len() < body.len();
+        }
+        let mut left = at.body < self.body.len();
+        let mut more = |list: &[String], from: &mut usize| {
+            let rest = list.get(*from..).unwrap_or_default();
+            let fit = rest.iter().take_while(|item| !left && room.take(item));
+            let shown: Vec<String> = fit.cloned().collect();
+            *from = from.saturating_add(shown.len());
+            left |= shown.len() < rest.len();
+            let total = (shown.len() < list.len()).then_some(list.len());
+            (shown, total)
+        };
+        (ask.depends_on, ask.depends_on_total) = more(&self.depends_on, &mut at.depends_on);
+        (ask.files, ask.files_total) = more(&self.files, &mut at.files);
+        left.then_some(at)
+    }
+}
+
+/// Puts as many of `files` on the page as have room, from `start` on; gives where they go on. One that has not enough room
+/// on a page of its own is cut in its content.
+fn fill(
+    page: &mut Vec<FileView>,
+    files: Vec<FileView>,
+    start: Position,
+    room: &mut Room,
+) -> Option<Position> {
+    let first = usize::try_from(start.item).unwrap_or(usize::MAX);
+    let mut offset = usize::try_from(start.offset).unwrap_or(usize::MAX);
+    for (item, mut file) in files.into_iter().enumerate().skip(first) {
+        let begin = std::mem::take(&mut offset);
+        if let Some(content) = &mut file.content {
+            content.drain(..content.floor_char_boundary(begin.min(content.len())));
+        }
+        let next = |offset: usize| Position {
+            item: item as u64,
+            offset: offset as u64,
+        };
+        let fits = room.has(&file);
+        if room.is_begun() && !fits {
+            return Some(next(begin));
+        }
+        let part = if fits { None } else { cut(&mut file, room) };
+        room.take(&file);
+        page.push(file);
+        if let Some(part) = part {
+            return Some(next(begin + part));
+        }
+    }
+    None
+}
+
+/// Leaves of the content of `file` what has room; gives how much that is, if it is not all.
+fn cut(file: &mut FileView, room: &Room) -> Option<usize> {
+    let whole = file.content.take()?;
+    file.truncated = true;
+    let frame = json_len(file) + r#""content":,"#.len();
+    let part = longest_prefix(&whole, room.left().saturating_sub(frame));
+    file.truncated = part.len() < whole.len();
+    file.content = Some(part.to_owned());
+    file.truncated.then_some(part.len())
 }

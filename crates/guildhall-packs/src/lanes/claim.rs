@@ -17,7 +17,7 @@ pub(super) fn tool(queue: Queue) -> Tool {
             let act = act(&context, &*queue.clock);
             let ask = named.reference(&context)?;
             let claimed = queue.asks.claim_ask(act, ask, queue.rules.lease);
-            Ok::<_, ToolError>(Touched::from(claimed.await?))
+            Ok::<_, ToolError>(Touched::told_in(claimed.await?, &context))
         }
     })
 }

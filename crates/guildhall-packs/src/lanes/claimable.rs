@@ -1,6 +1,5 @@
 //! `ask_query_claimable`: what there is to do.
 
-use guildhall_store::Overlap;
 use guildhall_tools::{CallContext, JsonObject, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +19,7 @@ struct Arguments {
 
 #[derive(JsonSchema, Serialize)]
 struct Found {
-    /// As `ask_get` shows them; `touches_same_files` names who else does
+    /// As `ask_get` shows them, long texts and lists cut; `touches_same_files` names who else does
     #[schemars(with = "Vec<JsonObject>")]
     asks: Vec<AskView>,
     /// There are more behind these
@@ -50,11 +49,15 @@ pub(super) fn tool(queue: Queue) -> Tool {
                 asks: Vec::new(),
                 more: found.more,
             };
-            let mut room = Room::beside(&answer, context.budget.bytes());
+            let budget = context.budget.bytes();
+            let mut room = Room::beside(&answer, budget);
             for ask in found.asks {
                 let overlaps = found.overlaps.remove(&ask.id).unwrap_or_default();
-                let mut ask = AskView::from(ask);
-                ask.touches_same_files = overlaps.into_iter().map(OverlapView::from).collect();
+                let mut ask = AskView::in_list(ask, budget);
+                let overlaps = overlaps.into_iter();
+                ask.touches_same_files = overlaps
+                    .map(|overlap| OverlapView::within(overlap, budget))
+                    .collect();
                 if !room.take(&ask) {
                     answer.more = true;
                     break;
@@ -64,10 +67,4 @@ pub(super) fn tool(queue: Queue) -> Tool {
             Ok::<_, ToolError>(answer)
         }
     })
-}
-
-impl From<Overlap> for OverlapView {
-    fn from(Overlap { ask, files }: Overlap) -> Self {
-        Self { ask_id: ask, files }
-    }
 }

@@ -61,7 +61,7 @@ async fn read(
     let mut room = Room::beside(&page, context.budget.bytes());
     let (history, mut next) = match start {
         Next::Asks(after) => {
-            let (asks, more) = pages::asks(queue, repo, id, after, &mut room).await?;
+            let (asks, more) = pages::asks(queue, context, id, after, &mut room).await?;
             page.lane.asks = Some(asks);
             (None, more.map(Next::Asks))
         }

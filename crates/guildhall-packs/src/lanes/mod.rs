@@ -184,9 +184,11 @@ impl From<Lane> for TouchedLane {
     }
 }
 
-impl From<Ask> for Touched {
-    fn from(ask: Ask) -> Self {
-        Self { ask: ask.into() }
+impl Touched {
+    fn told_in(ask: Ask, context: &CallContext) -> Self {
+        Self {
+            ask: AskView::alone(ask, context.budget.bytes()),
+        }
     }
 }
 

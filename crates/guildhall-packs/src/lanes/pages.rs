@@ -1,6 +1,5 @@
 //! Reading a lane's asks and history in pages: as much as the budget has room for, and where it goes on.
 
-use guildhall_core::RepoName;
 use guildhall_store::{AskFilter, Position};
 use guildhall_tools::{CallContext, ToolError, json_len};
 use serde::{Deserialize, Serialize};
@@ -36,6 +35,21 @@ impl Room {
         self.left
     }
 
+    /// Whether it took something.
+    pub(super) fn is_begun(&self) -> bool {
+        self.taken > 0
+    }
+
+    /// Whether there is room for `item`.
+    pub(super) fn has(&self, item: &impl Serialize) -> bool {
+        json_len(item) < self.left
+    }
+
+    /// Sets aside what stands around the items.
+    pub(super) fn spend(&mut self, frame: &impl Serialize) {
+        self.left = self.left.saturating_sub(json_len(frame));
+    }
+
     pub(super) fn at_once(&self) -> u32 {
         self.at_once
     }
@@ -43,11 +57,10 @@ impl Room {
     /// Takes the room of `item`, if there is so much. The first item of a page always has room, so that paging ends; what
     /// is too large then is cut visibly.
     pub(super) fn take(&mut self, item: &impl Serialize) -> bool {
-        let size = json_len(item) + 1;
-        if size > self.left && self.taken > 0 {
+        if self.is_begun() && !self.has(item) {
             return false;
         }
-        self.left = self.left.saturating_sub(size);
+        self.left = self.left.saturating_sub(json_len(item) + 1);
         self.taken += 1;
         true
     }
@@ -60,11 +73,12 @@ pub(super) struct AfterAsk(pub(super) Option<String>);
 /// The asks of a lane that have room; `Some` where to go on, if there are more.
 pub(super) async fn asks(
     queue: &Queue,
-    repo: &RepoName,
+    context: &CallContext,
     lane: &str,
     AfterAsk(mut after): AfterAsk,
     room: &mut Room,
 ) -> Result<(Vec<AskView>, Option<AfterAsk>), ToolError> {
+    let (repo, budget) = (&context.repo()?.name, context.budget.bytes());
     let mut shown = Vec::new();
     loop {
         let page = queue.asks.asks_of_lane(
@@ -77,7 +91,7 @@ pub(super) async fn asks(
         let page = page.await?;
         let last = page.len() < room.at_once() as usize;
         for ask in page {
-            let ask = AskView::from(ask);
+            let ask = AskView::in_list(ask, budget);
             if !room.take(&ask) {
                 return Ok((shown, Some(AfterAsk(after))));
             }
@@ -109,7 +123,7 @@ pub(super) async fn history(
         let last = page.len() < room.at_once() as usize;
         for event in page {
             let position = event.position;
-            let step = StepView::from(event).told_to(&context.caller);
+            let step = StepView::told_in(event, context);
             if !room.take(&step) {
                 return Ok((shown, Some(after.into())));
             }

@@ -42,7 +42,8 @@ pub(super) fn tool(queue: Queue) -> Tool {
         async move {
             let act = act(&context, &*queue.clock);
             let ask = new(&queue, &context, arguments)?;
-            Ok::<_, ToolError>(Touched::from(queue.asks.post_ask(act, ask).await?))
+            let posted = queue.asks.post_ask(act, ask).await?;
+            Ok::<_, ToolError>(Touched::told_in(posted, &context))
         }
     })
 }

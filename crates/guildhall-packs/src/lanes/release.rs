@@ -17,7 +17,7 @@ pub(super) fn tool(queue: Queue) -> Tool {
             let act = act(&context, &*queue.clock);
             let held = holding.held(&context)?;
             let released = queue.asks.release_ask(act, held).await?;
-            Ok::<_, ToolError>(Touched::from(released))
+            Ok::<_, ToolError>(Touched::told_in(released, &context))
         }
     })
 }

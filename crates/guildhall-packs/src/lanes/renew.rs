@@ -19,7 +19,7 @@ pub(super) fn tool(queue: Queue) -> Tool {
                 let act = act(&context, &*queue.clock);
                 let held = holding.held(&context)?;
                 let renewed = queue.asks.renew_ask(act, held, queue.rules.lease);
-                Ok::<_, ToolError>(Touched::from(renewed.await?))
+                Ok::<_, ToolError>(Touched::told_in(renewed.await?, &context))
             }
         })
 }

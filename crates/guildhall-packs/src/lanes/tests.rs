@@ -151,10 +151,14 @@ impl Bench {
     }
 
     /// Every page of a call over MCP.
-    async fn pages(&self, tool: &str, mut arguments: Value) -> Vec<Value> {
+    async fn pages(&self, tool: &str, arguments: Value) -> Vec<Value> {
+        self.pages_by(WORKER, tool, arguments).await
+    }
+
+    async fn pages_by(&self, by: &str, tool: &str, mut arguments: Value) -> Vec<Value> {
         let mut pages = Vec::new();
         loop {
-            let page = self.ok(WORKER, Door::Mcp, tool, arguments.clone()).await;
+            let page = self.ok(by, Door::Mcp, tool, arguments.clone()).await;
             assert!(json_len(&page) <= 16 << 10, "{tool}: {}", json_len(&page));
             let next = page.get("next_cursor").cloned();
             pages.push(page);
@@ -684,6 +688,127 @@ async fn without_a_token_no_address_is_told_and_a_mebibyte_at_most() {
         .find(|step| step["data"]["user"] == "ann")
         .unwrap();
     assert_eq!(granted["by"], "you");
+}
+
+/// What stands under `pointer` on all of `pages` together.
+fn together(pages: &[Value], pointer: &str) -> Vec<Value> {
+    let parts = pages
+        .iter()
+        .filter_map(|page| page.pointer(pointer)?.as_array());
+    parts.flatten().cloned().collect()
+}
+
+#[tokio::test]
+async fn a_large_review_is_found_claimed_and_read_over_mcp() {
+    let bench = Bench::new().await;
+    let long = "line\n".repeat(6000);
+    let path =
+        |n: usize| format!("src/some/directory/that/has/a/long/name/and/many/files/{n:04}.rs");
+    let mut files: Vec<Value> = (0..400)
+        .map(|n| json!({ "path": path(n), "content": format!("fn f{n}() {{}}\n") }))
+        .collect();
+    files[200] = json!({ "path": path(200), "content": long });
+    let changeset = json!({ "base_commit": bench.base, "message": "x", "files": files });
+    let work = bench.post("work", json!({})).await;
+    bench
+        .call(WORKER, "ask_claim", json!({ "ask_id": work }))
+        .await;
+    let answer = json!({ "ask_id": work, "verdict": "complete", "changeset": changeset });
+    let answered = bench.call(WORKER, "ask_answer", answer).await;
+    let review = json!({ "ask_id": answered["ask"]["answer"]["payload"]["posted"] });
+    let behind = bench.post("work", json!({ "files": [path(1)] })).await;
+
+    let whole = bench.call(OWNER, "ask_get", review.clone()).await;
+    assert_eq!(whole["ask"]["files"].as_array().unwrap().len(), 400);
+    assert_eq!(whole["ask"].get("files_total"), None);
+    let lane = json!({ "lane_id": "_repo" });
+    let found = bench
+        .ok(MAINTAINER, Door::Mcp, "ask_query_claimable", lane.clone())
+        .await;
+    let asks = found["asks"].as_array().unwrap();
+    assert_eq!(asks.len(), 2);
+    assert_eq!(asks[0]["files_total"], 400);
+    let first: Vec<_> = asks[0]["files"].as_array().unwrap().iter().collect();
+    assert!((1..50).contains(&first.len()) && first[0] == &whole["ask"]["files"][0]);
+    assert_eq!(asks[1]["id"], behind);
+    assert_eq!(asks[1].get("files_total"), None);
+    let claimed = bench
+        .ok(MAINTAINER, Door::Mcp, "ask_claim", review.clone())
+        .await;
+    assert_eq!(claimed["ask"]["files_total"], 400);
+    bench.pages("lane_get", lane).await;
+
+    let pages = bench.pages_by(MAINTAINER, "ask_get", review).await;
+    assert!(pages.len() < 15, "{}", pages.len());
+    assert_eq!(
+        Value::from(together(&pages, "/ask/files")),
+        whole["ask"]["files"]
+    );
+    let renewed = together(&pages, "/history");
+    let renewed = renewed.iter().filter(|step| step["what"] == "ask.renewed");
+    assert_eq!(renewed.count(), 1, "only by the first page");
+    let mut read: Vec<Value> = Vec::new();
+    for file in together(&pages, "/changeset/files") {
+        match read.last_mut().filter(|last| last["path"] == file["path"]) {
+            Some(last) => {
+                let content = text(&last["content"]) + file["content"].as_str().unwrap();
+                last["content"] = content.into();
+            }
+            None => read.push(json!({ "path": file["path"], "content": file["content"] })),
+        }
+    }
+    assert!(read == files, "{} files", read.len());
+}
+
+#[tokio::test]
+async fn long_bodies_notes_and_dependencies_are_read_on_over_mcp() {
+    let bench = Bench::new().await;
+    let mut needs = Vec::new();
+    for _ in 0..150 {
+        needs.push(bench.post("triage", json!({})).await);
+    }
+    let long = "é\"word-".repeat(6000);
+    let posted = json!({
+        "lane_id": "_repo", "kind": "triage", "title": "x", "body": long, "depends_on": needs,
+    });
+    let posted = bench.ok(WORKER, Door::Mcp, "ask_post", posted).await;
+    assert_eq!(posted["ask"]["depends_on_total"], 150);
+    assert_eq!(posted["ask"]["truncated"], true);
+    let ask = json!({ "ask_id": posted["ask"]["id"] });
+    let pages = bench.pages("ask_get", ask.clone()).await;
+    let body: String = pages
+        .iter()
+        .map(|page| text(&page["ask"]["body"]))
+        .collect();
+    assert!(body == long, "{} of {}", body.len(), long.len());
+    assert_eq!(
+        Value::from(together(&pages, "/ask/depends_on")),
+        json!(needs)
+    );
+    let step = &together(&pages, "/history")[0];
+    assert_eq!(step["data"]["depends_on_total"], 150);
+    bench.pages("lane_list", json!({})).await;
+
+    let work =
+        json!({ "ask_id": bench.post("work", json!({ "priority": 9, "body": long })).await });
+    let lane = json!({ "lane_id": "_repo" });
+    let found = bench
+        .ok(WORKER, Door::Mcp, "ask_query_claimable", lane)
+        .await;
+    assert_eq!(found["asks"][0]["truncated"], true);
+    assert!(found["asks"].as_array().unwrap().len() > 5);
+    bench.call(WORKER, "ask_claim", work.clone()).await;
+    let answer = json!({
+        "ask_id": work["ask_id"], "verdict": "complete", "note": long, "changeset": bench.changeset(),
+    });
+    bench.call(WORKER, "ask_answer", answer).await;
+    let pages = bench.pages("ask_get", work.clone()).await;
+    assert!(pages.len() < 15, "{}", pages.len());
+    let files = together(&pages, "/changeset/files");
+    assert_eq!(Value::from(files), bench.changeset()["files"]);
+    let whole = bench.call(WORKER, "ask_get", work).await;
+    assert!(whole["ask"]["answer"]["note"] == long);
+    assert_eq!(whole["ask"].get("truncated"), None);
 }
 
 #[tokio::test]

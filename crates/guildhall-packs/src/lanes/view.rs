@@ -3,14 +3,15 @@
 use guildhall_core::Principal;
 use guildhall_core::clock::rfc3339_millis;
 use guildhall_store::{
-    Ask, AskAnswer, Changeset, Claim, Event, FileMode, Lane, LaneState, Position,
+    Ask, AskAnswer, Changeset, Claim, Event, FileMode, Lane, LaneState, Overlap, Position,
 };
-use guildhall_tools::{Caller, JsonObject};
+use guildhall_tools::{CallContext, Caller, JsonObject, json_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::changes::{Encoding, shown};
+use crate::paged::longest_prefix;
 
 #[derive(JsonSchema, Serialize)]
 pub(super) struct LaneView {
@@ -41,11 +42,19 @@ pub(super) struct AskView {
     pub(super) lane_id: String,
     kind: String,
     title: String,
-    body: String,
+    /// In a page behind `next_cursor`, what follows of it
+    pub(super) body: String,
+    /// Its body or note is longer than is shown here
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    pub(super) truncated: bool,
     state: &'static str,
     scope: &'static str,
     priority: i64,
-    depends_on: Vec<String>,
+    pub(super) depends_on: Vec<String>,
+    /// How many in all, where not all are shown here
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) depends_on_total: Option<usize>,
     /// How many of them are not resolved
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(default)]
@@ -56,7 +65,10 @@ pub(super) struct AskView {
     blocked: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
-    files: Vec<String>,
+    pub(super) files: Vec<String>,
+    /// How many in all, where not all are shown here
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) files_total: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changeset_id: Option<String>,
     /// The ask whose answer posted it
@@ -95,8 +107,11 @@ pub(super) struct AnswerView {
 
 #[derive(JsonSchema, Serialize)]
 pub(super) struct OverlapView {
-    pub(super) ask_id: String,
-    pub(super) files: Vec<String>,
+    ask_id: String,
+    files: Vec<String>,
+    /// How many in all, where not all are shown here
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_total: Option<usize>,
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -116,6 +131,10 @@ pub(super) struct ChangesetView {
     author: String,
     base_commit: Option<String>,
     message: String,
+    /// Its message is longer than is shown here
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    truncated: bool,
     reviewed_by: Option<String>,
     landed_as: Option<String>,
     pub(super) files: Vec<FileView>,
@@ -199,9 +218,12 @@ impl From<Ask> for AskView {
             scope: ask.scope.name(),
             priority: ask.priority,
             depends_on: ask.depends_on,
+            depends_on_total: None,
+            truncated: false,
             waits_for: ask.waits_for,
             blocked: ask.blocked,
             files: ask.files,
+            files_total: None,
             changeset_id: ask.changeset,
             follows: ask.follows,
             posted_by: ask.posted_by.name().to_owned(),
@@ -212,6 +234,86 @@ impl From<Ask> for AskView {
             touches_same_files: Vec::new(),
         }
     }
+}
+
+impl AskView {
+    /// The ask as one among others in an answer of `budget` bytes. Over plain HTTP that leaves it whole.
+    pub(super) fn in_list(ask: Ask, budget: usize) -> Self {
+        Self::within(ask, budget, budget / 8)
+    }
+
+    /// The ask as what an answer of `budget` bytes is about.
+    pub(super) fn alone(ask: Ask, budget: usize) -> Self {
+        Self::within(ask, budget, budget / 2)
+    }
+
+    fn within(ask: Ask, budget: usize, body: usize) -> Self {
+        let mut view = Self::from(ask).with_short_answer(budget);
+        view.truncated |= cut(&mut view.body, body);
+        view.depends_on_total = shorten(&mut view.depends_on, budget / 16);
+        view.files_total = shorten(&mut view.files, budget / 16);
+        view
+    }
+
+    /// The ask with as much of its answer as may stand beside the rest of it.
+    pub(super) fn with_short_answer(mut self, budget: usize) -> Self {
+        if let Some(answer) = &mut self.answer {
+            let note = answer.note.as_mut();
+            self.truncated |= note.is_some_and(|note| cut(note, budget / 8));
+            shorten_lists(&mut answer.payload, budget / 16);
+        }
+        self
+    }
+}
+
+impl OverlapView {
+    /// The overlap in an answer of `budget` bytes.
+    pub(super) fn within(Overlap { ask, mut files }: Overlap, budget: usize) -> Self {
+        Self {
+            ask_id: ask,
+            files_total: shorten(&mut files, budget / 128),
+            files,
+        }
+    }
+}
+
+/// Leaves the first of `list` that have room in `bytes` of JSON; says how many there were, if those are not all.
+fn shorten<T: Serialize>(list: &mut Vec<T>, mut bytes: usize) -> Option<usize> {
+    let all = list.len();
+    let fit = list.iter().take_while(|item| {
+        let left = bytes.checked_sub(json_len(item) + 1);
+        bytes = left.unwrap_or_default();
+        left.is_some()
+    });
+    let fit = fit.count();
+    list.truncate(fit);
+    (fit < all).then_some(all)
+}
+
+/// The same for every list in `object`: beside `key` stands `key_total`, where it is not whole.
+fn shorten_lists(object: &mut JsonObject, bytes: usize) {
+    let mut totals = Vec::new();
+    for (key, value) in object.iter_mut() {
+        match value {
+            Value::Array(list) => {
+                totals.extend(shorten(list, bytes).map(|all| (format!("{key}_total"), all.into())));
+            }
+            Value::Object(object) => shorten_lists(object, bytes),
+            _ => {}
+        }
+    }
+    object.extend(totals);
+}
+
+/// Cuts `text` to `bytes` of JSON; whether it was longer.
+fn cut(text: &mut String, bytes: usize) -> bool {
+    if json_len(text) <= bytes {
+        return false;
+    }
+    let kept = longest_prefix(text, bytes.saturating_sub('…'.len_utf8())).len();
+    text.truncate(kept);
+    text.push('…');
+    true
 }
 
 impl From<Claim> for ClaimView {
@@ -253,10 +355,12 @@ impl From<Event> for StepView {
 const WRITTEN: [&str; 2] = ["title", "note"];
 
 impl StepView {
-    /// The step with everybody in it named as `caller` may read them.
-    pub(super) fn told_to(mut self, caller: &Caller) -> Self {
-        self.by = caller.shown(&self.by);
-        for (key, value) in &mut self.data {
+    /// The step in an answer to `context`'s call: everybody in it named as the caller may read them, and the first of long
+    /// lists.
+    pub(super) fn told_in(event: Event, context: &CallContext) -> Self {
+        let (mut step, caller) = (Self::from(event), &context.caller);
+        step.by = caller.shown(&step.by);
+        for (key, value) in &mut step.data {
             if let Value::String(text) = value
                 && !WRITTEN.contains(&key.as_str())
                 && text.parse::<Principal>().is_ok()
@@ -264,7 +368,8 @@ impl StepView {
                 *text = caller.shown(text);
             }
         }
-        self
+        shorten_lists(&mut step.data, context.budget.bytes() / 16);
+        step
     }
 }
 
@@ -276,21 +381,25 @@ fn object(value: Value) -> JsonObject {
 }
 
 impl ChangesetView {
-    /// The changeset with its files but without their contents, and the contents.
-    pub(super) fn apart(changeset: Changeset) -> (Self, Vec<Content>) {
-        let mut contents = Vec::new();
+    /// The changeset with as much of its message as may stand beside its files in an answer of `budget` bytes.
+    pub(super) fn with_short_message(mut self, budget: usize) -> Self {
+        self.truncated = cut(&mut self.message, budget / 8);
+        self
+    }
+
+    /// The changeset without its files, and the files.
+    pub(super) fn apart(changeset: Changeset) -> (Self, Vec<FileView>) {
         let files = changeset
             .files
             .into_iter()
             .map(|file| {
                 let content = file.content.as_deref().map(shown);
-                let (text, encoding) = content.unzip();
-                contents.push(Content(text));
+                let (content, encoding) = content.unzip();
                 FileView {
                     path: file.path,
                     delete: file.deleted,
                     mode: file.mode.map(FileMode::name),
-                    content: None,
+                    content,
                     encoding: encoding.filter(|encoding| *encoding != Encoding::Utf8),
                     truncated: false,
                 }
@@ -302,16 +411,14 @@ impl ChangesetView {
             author: changeset.author.name().to_owned(),
             base_commit: changeset.base_commit,
             message: changeset.message,
+            truncated: false,
             reviewed_by: changeset.reviewed_by.map(|by| by.name().to_owned()),
             landed_as: changeset.landed_as,
-            files,
+            files: Vec::new(),
         };
-        (view, contents)
+        (view, files)
     }
 }
-
-/// The content of a file; `None` for one that has none in its changeset.
-pub(super) struct Content(pub(super) Option<String>);
 
 /// A place in the log, as cursors keep it.
 #[derive(Clone, Copy, Deserialize, Serialize)]
