@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use guildhall_core::{Ids as _, SystemIds};
-use guildhall_tools::{Answer, ErrorKind, ToolError};
+use guildhall_tools::{Answer, ErrorKind, Failure, ToolError};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -21,21 +21,7 @@ pub(crate) fn answer(answer: &Answer) -> Response {
         body.push('}');
         return json(StatusCode::OK, body);
     };
-    let mut body = Map::new();
-    body.insert("error".to_owned(), json!(failure.message));
-    body.insert("code".to_owned(), json!(failure.kind.code()));
-    if !failure.hints.is_empty() {
-        body.insert("hint".to_owned(), json!(failure.hints.join(" ")));
-    }
-    if failure.own_payload {
-        body.insert("result".to_owned(), answer.payload.clone());
-    }
-    for (key, value) in &failure.details {
-        body.entry(key.clone()).or_insert_with(|| value.clone());
-    }
-    let mut response = json(status(failure.kind), Value::Object(body).to_string());
-    try_again(response.headers_mut(), failure.retry_after);
-    response
+    failed(failure, failure.own_payload.then_some(&answer.payload))
 }
 
 /// `200 { "result": value }`.
@@ -52,24 +38,30 @@ pub(crate) fn result(value: &impl Serialize) -> Response {
 
 /// A failure found before any tool was called.
 pub(crate) fn error(error: &ToolError) -> Response {
-    let error = &*logged(error);
+    failed(&logged(error).into_owned().into(), None)
+}
+
+/// The failure's status and `{ "error", "code", ... }`, with the tool's `own` payload where it has one.
+fn failed(failure: &Failure, own: Option<&Value>) -> Response {
     let mut body = Map::new();
-    body.insert("error".to_owned(), json!(error.message));
-    body.insert("code".to_owned(), json!(error.kind.code()));
-    if !error.hints.is_empty() {
-        body.insert("hint".to_owned(), json!(error.hints.join(" ")));
+    body.insert("error".to_owned(), json!(failure.message));
+    body.insert("code".to_owned(), json!(failure.kind.code()));
+    if !failure.hints.is_empty() {
+        body.insert("hint".to_owned(), json!(failure.hints.join(" ")));
     }
-    for (key, value) in &error.details {
+    if let Some(own) = own {
+        body.insert("result".to_owned(), own.clone());
+    }
+    for (key, value) in &failure.details {
         body.entry(key.clone()).or_insert_with(|| value.clone());
     }
-    let mut response = json(status(error.kind), Value::Object(body).to_string());
-    if error.kind == ErrorKind::Unauthenticated {
-        response.headers_mut().insert(
-            header::WWW_AUTHENTICATE,
-            HeaderValue::from_static("Bearer realm=\"guildhall\""),
-        );
+    let mut response = json(status(failure.kind), Value::Object(body).to_string());
+    let headers = response.headers_mut();
+    if failure.kind == ErrorKind::Unauthenticated {
+        let challenge = HeaderValue::from_static("Bearer realm=\"guildhall\"");
+        headers.insert(header::WWW_AUTHENTICATE, challenge);
     }
-    try_again(response.headers_mut(), error.retry_after);
+    try_again(headers, failure.retry_after);
     response
 }
 
@@ -127,4 +119,38 @@ pub(crate) fn json(status: StatusCode, body: String) -> Response {
         HeaderValue::from_static("nosniff"),
     );
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failure_reads_the_same_whether_a_tool_was_called_or_not() {
+        let kinds = ErrorKind::ALL.into_iter();
+        for kind in kinds.filter(|kind| *kind != ErrorKind::Internal) {
+            let refusal = ToolError::new(kind, "It said no").hint("Ask again.");
+            let mut refusal = refusal.detail("key", 1);
+            refusal.retry_after = Some(Duration::from_millis(1500));
+            let called = Answer {
+                payload: refusal.payload(),
+                text: refusal.payload().to_string(),
+                failure: Some(refusal.clone().into()),
+            };
+            let (before, called) = (error(&refusal), answer(&called));
+            assert_eq!(before.status(), called.status());
+            assert_eq!(before.headers(), called.headers());
+            let read = |response: Response| axum::body::to_bytes(response.into_body(), 1000);
+            let (before, called) = (read(before).await.unwrap(), read(called).await.unwrap());
+            assert_eq!(before, called);
+            let body: Value = serde_json::from_slice(&before).unwrap();
+            let wanted = json!({
+                "error": "It said no",
+                "code": kind.code(),
+                "hint": "Ask again.",
+                "key": 1,
+            });
+            assert_eq!(body, wanted);
+        }
+    }
 }

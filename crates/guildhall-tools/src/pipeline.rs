@@ -99,6 +99,19 @@ pub struct Failure {
     pub own_payload: bool,
 }
 
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self {
+            kind: error.kind,
+            message: error.message,
+            hints: error.hints,
+            details: error.details,
+            retry_after: error.retry_after,
+            own_payload: error.result.is_some(),
+        }
+    }
+}
+
 /// What a [`Pipeline`] is made of.
 #[derive(Clone)]
 pub struct PipelineParts {
@@ -317,12 +330,8 @@ impl Pipeline {
             text: payload.to_string(),
             payload,
             failure: Some(Failure {
-                kind: error.kind,
-                message: error.message,
-                hints: error.hints,
-                details: error.details,
-                retry_after: error.retry_after,
                 own_payload,
+                ..error.into()
             }),
         }
     }
