@@ -216,10 +216,13 @@ fn is_git(path: &str) -> bool {
     is_service && repo.matches('/').count() == 2
 }
 
-/// The route that a request was led to.
+/// The route that a request was led to. `HEAD` is led where `GET` is.
 pub(crate) fn of(request: &Request) -> Option<&'static Route> {
     let matched = request.extensions().get::<MatchedPath>()?;
-    let method = request.method().as_str();
+    let method = match request.method() {
+        &Method::HEAD => "GET",
+        method => method.as_str(),
+    };
     ROUTES
         .iter()
         .find(|route| route.path == matched.as_str() && route.method == method)

@@ -316,6 +316,10 @@ fn a_foreign_token_gets_no_further_than_its_own() {
                 "{who}: {route:?} {}",
                 answered.text
             );
+            if route.method == "GET" {
+                let asked = ask(&world.up, "HEAD", &address, Some(&bearer(token)), None);
+                assert_eq!(asked.status, status, "{who}: HEAD of {route:?}");
+            }
             let secrets: &[&str] = match who {
                 "an agent" => &[],
                 "a bound one" => &[OWNERS, SESSION],

@@ -60,8 +60,8 @@ impl World {
         made.json()["token"].as_str().expect("a token").to_owned()
     }
 
-    /// What there is, by the names of the arguments and parameters that can name it.
-    fn known(&self) -> Value {
+    /// What there is, by the names of the arguments and parameters that can name it, for a token of `caller`.
+    fn known(&self, caller: &str) -> Value {
         let issues = self.place.run(&["call", "local_query", "limit=2"]).json();
         let issues: Vec<&Value> = issues["rows"]
             .as_array()
@@ -77,15 +77,17 @@ impl World {
             "name": ["claude", "codex"],
             "tool": ["git_log", "local_query"],
             "username": ["me@example.com"],
+            "actor": [caller],
+            "from": [caller],
             "role": ["reader", "owner"],
             "method": ["tools/list", "tools/call", "ping"],
             "params": [{ "name": "local_query", "arguments": { "limit": 1 } }],
         })
     }
 
-    /// Lets the fuzzer try `cases` of each kind on every operation that `token` may see, and everything else that the
+    /// Lets the fuzzer try `cases` of each kind on every operation that `token` of `caller` may see, and everything else that the
     /// description says of it.
-    fn is_as_described(&self, token: &str, cases: u32) {
+    fn is_as_described(&self, caller: &str, token: &str, cases: u32) {
         let python = std::env::var_os("GUILDHALL_TEST_PYTHON")
             .expect("GUILDHALL_TEST_PYTHON is not set: run `cargo xtask test --only openapi`");
         let python = PathBuf::from(python);
@@ -100,7 +102,7 @@ impl World {
         let mut command: Command = hermetic(&fuzzer, self.place.home());
         command
             .current_dir(self.place.home())
-            .env("GUILDHALL_TEST_KNOWN", self.known().to_string())
+            .env("GUILDHALL_TEST_KNOWN", self.known(caller).to_string())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .args(["--config-file", "openapi.toml", "run"])
             .arg(format!("{}/api/openapi.json", self.up.url()))
@@ -168,12 +170,12 @@ fn what_a_tool_of_a_repository_takes_and_asks_for_is_what_is_described() {
 #[ignore = "needs the fuzzer that `cargo xtask test` installs"]
 fn the_server_does_what_its_description_says_for_who_operates_it() {
     let world = World::new();
-    world.is_as_described(&world.owner_token(), 15);
+    world.is_as_described("owner@localhost", &world.owner_token(), 15);
 }
 
 #[test]
 #[ignore = "needs the fuzzer that `cargo xtask test` installs"]
 fn the_server_does_what_its_description_says_for_an_agent() {
     let world = World::new();
-    world.is_as_described(&world.agent_token(), 10);
+    world.is_as_described("owner@localhost[claude]", &world.agent_token(), 10);
 }
