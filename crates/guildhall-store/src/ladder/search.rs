@@ -212,13 +212,12 @@ async fn few(tx: &mut Tx, search: &Search) -> Result<Option<Vec<Candidate>>> {
             found!(),
             ", p.head, ",
             may_read!(),
-            " FROM (SELECT rung AS id FROM rung_words WHERE words @@ (SELECT CAST($1 AS TSQUERY)) LIMIT $3) f
+            " FROM (SELECT rung AS id FROM rung_words WHERE words @@ CAST($1 AS TSQUERY) LIMIT $3) f
              JOIN rungs r ON r.id = f.id JOIN repos p ON p.name = r.repo"
         ),
     );
     let asked = asked(tx, &wanted, &among);
     let args = args![&asked, &search.user, limit(FEW)];
-    // PostgreSQL plans for a value it sees, every time anew where that seems cheaper; in a query of its own it sees none.
     let rows = tx.rows(sql, args).await?;
     if rows.len() > FEW {
         return Ok(None);
