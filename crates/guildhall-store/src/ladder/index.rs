@@ -46,15 +46,17 @@ pub(super) struct Entry<'a> {
     pub(super) new: bool,
     pub(super) path: &'a RungPath,
     pub(super) summary: &'a str,
+    /// The two as [`in_a_row`] gives them.
+    pub(super) row: &'a str,
 }
 
-/// A digest of what the index has of a rung.
-pub(super) fn fingerprint(repo: &RepoName, path: &RungPath, summary: &str) -> String {
-    digest(&in_a_row(repo, path, summary))
+/// A digest of what the index has of a rung with this row.
+pub(super) fn fingerprint(row: &str) -> String {
+    digest(row)
 }
 
 /// The words of a rung and its marks in a row, as FTS5 splits them again.
-fn in_a_row(repo: &RepoName, path: &RungPath, summary: &str) -> String {
+pub(super) fn in_a_row(repo: &RepoName, path: &RungPath, summary: &str) -> String {
     let mut text = String::with_capacity(summary.len() + 128);
     for word in words(summary) {
         text.push_str(&word.text);
@@ -103,7 +105,7 @@ pub(super) async fn put(tx: &mut Tx, repo: &RepoName, entries: &[Entry<'_>]) -> 
         for entry in entries {
             tx.run(
                 "INSERT INTO rung_words (rowid, words) VALUES ($1, $2)",
-                args![entry.id, &in_a_row(repo, entry.path, entry.summary)],
+                args![entry.id, entry.row],
             )
             .await?;
         }

@@ -54,6 +54,8 @@ struct Known {
     summary: String,
     /// Whether the index has anything of it.
     there: bool,
+    /// Its words and marks, and a digest of them.
+    row: String,
     fingerprint: String,
     as_it_should: bool,
 }
@@ -71,6 +73,7 @@ async fn renew(tx: &mut Tx, repo: &RepoName, after: i64) -> Result<(u64, Option<
             new: !rung.there,
             path: &rung.path,
             summary: &rung.summary,
+            row: &rung.row,
         })
         .collect();
     if !entries.is_empty() {
@@ -95,7 +98,8 @@ async fn next(tx: &mut Tx, repo: &RepoName, after: i64) -> Result<Vec<Known>> {
             let id = row.take()?;
             let path = path(&row.take::<String>()?)?;
             let summary: String = row.take()?;
-            let fingerprint = index::fingerprint(repo, &path, &summary);
+            let in_a_row = index::in_a_row(repo, &path, &summary);
+            let fingerprint = index::fingerprint(&in_a_row);
             let (indexed, there): (Option<String>, bool) = (row.take()?, row.take()?);
             Ok(Known {
                 as_it_should: there && indexed.as_ref() == Some(&fingerprint),
@@ -103,6 +107,7 @@ async fn next(tx: &mut Tx, repo: &RepoName, after: i64) -> Result<Vec<Known>> {
                 path,
                 summary,
                 there,
+                row: in_a_row,
                 fingerprint,
             })
         })

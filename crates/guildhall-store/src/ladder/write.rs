@@ -37,16 +37,21 @@ pub(super) async fn write(
     may_write(tx, &act.by, repo, "write rungs").await?;
     check(rungs)?;
     take_turn(tx, repo).await?;
+    let rows: Vec<String> = rungs
+        .iter()
+        .map(|rung| index::in_a_row(repo, &rung.path, &rung.summary))
+        .collect();
     let given = json!(
         rungs
             .iter()
-            .map(|rung| json!({
+            .zip(&rows)
+            .map(|(rung, row)| json!({
                 "path": rung.path,
                 "kind": rung.path.kind(),
                 "summary": rung.summary,
                 "commit": rung.anchor.as_ref().map(|anchor| &anchor.commit),
                 "object": rung.anchor.as_ref().and_then(|anchor| anchor.object.as_ref()),
-                "indexed": index::fingerprint(repo, &rung.path, &rung.summary),
+                "indexed": index::fingerprint(row),
             }))
             .collect::<Vec<_>>()
     )
@@ -56,7 +61,7 @@ pub(super) async fn write(
     let written = put(tx, act, repo, &given).await?;
     let mut entries = Vec::with_capacity(rungs.len());
     let mut answer = Vec::with_capacity(rungs.len());
-    for rung in rungs {
+    for (rung, row) in rungs.iter().zip(&rows) {
         let (id, version) = written
             .get(rung.path.as_str())
             .copied()
@@ -66,6 +71,7 @@ pub(super) async fn write(
             new: version == 1,
             path: &rung.path,
             summary: &rung.summary,
+            row,
         });
         answer.push(Written {
             path: rung.path.clone(),
