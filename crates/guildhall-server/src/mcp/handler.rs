@@ -1,7 +1,7 @@
 //! The MCP methods, answered from what is mounted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use guildhall_core::RepoName;
 use guildhall_tools::{
@@ -40,18 +40,29 @@ pub struct McpHandler {
     life: Life,
 }
 
-/// The life of one handler: a clone has one of its own.
-struct Life(CancellationToken);
+/// The life of one handler: a clone has one of its own. Only a session asks how long it lasts; a handler that is made for
+/// one request does not pay for it.
+#[derive(Default)]
+struct Life(OnceLock<CancellationToken>);
+
+impl Life {
+    /// Cancelled when the handler is let go.
+    fn end(&self) -> CancellationToken {
+        self.0.get_or_init(CancellationToken::new).clone()
+    }
+}
 
 impl Clone for Life {
     fn clone(&self) -> Self {
-        Self(CancellationToken::new())
+        Self::default()
     }
 }
 
 impl Drop for Life {
     fn drop(&mut self) {
-        self.0.cancel();
+        if let Some(end) = self.0.get() {
+            end.cancel();
+        }
     }
 }
 
@@ -69,7 +80,7 @@ impl McpHandler {
             app,
             info: Arc::new(info),
             named: Arc::new(named),
-            life: Life(CancellationToken::new()),
+            life: Life::default(),
         }
     }
 
@@ -259,7 +270,7 @@ impl ServerHandler for McpHandler {
     /// is let go with it.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let (peer, mut changes) = (context.peer, self.app.parts.mounts.changes());
-        let (shutdown, ended) = (self.app.parts.shutdown.clone(), self.life.0.clone());
+        let (shutdown, ended) = (self.app.parts.shutdown.clone(), self.life.end());
         changes.mark_unchanged();
         tokio::spawn(async move {
             loop {
