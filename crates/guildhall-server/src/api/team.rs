@@ -24,7 +24,7 @@ use crate::state::App;
 const WHAT: &str = "run team sessions";
 
 /// Sessions that one listing has.
-const MOST_LISTED: usize = 200;
+const MOST_LISTED: u32 = 200;
 
 /// Of how many the listing is made: a token with limits may reach few of them.
 const MOST_LOOKED_AT: u32 = 1000;
@@ -142,11 +142,18 @@ pub(crate) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Answer<SessionList> {
     let store = app.parts.directory.store();
-    let sessions = store.sessions_of(caller.principal.clone(), MOST_LOOKED_AT);
-    let sessions = sessions.await?;
+    let most = if caller.is_limited() {
+        MOST_LOOKED_AT
+    } else {
+        MOST_LISTED
+    };
+    let sessions = store.sessions_of(caller.principal.clone(), most).await?;
     let sessions = sessions.iter().filter(|session| reaches(&caller, session));
     Ok(Given(SessionList {
-        sessions: sessions.take(MOST_LISTED).map(SessionView::from).collect(),
+        sessions: sessions
+            .take(MOST_LISTED as usize)
+            .map(SessionView::from)
+            .collect(),
     }))
 }
 
