@@ -113,13 +113,13 @@ impl Given {
             fence,
         } = arguments;
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let lane = given(lane_id);
-        let stray = match (given(ask_id.clone()), &lane, fence) {
+        let (ask_id, lane) = (given(ask_id), given(lane_id));
+        let stray = match (&ask_id, &lane, fence) {
             (None, Some(_), _) => Some("lane_id"),
             (None, None, Some(_)) => Some("fence"),
             _ => None,
         };
-        let ask = given(ask_id).map(|id| (id, lane, fence));
+        let ask = ask_id.map(|id| (id, lane, fence));
         let files = files.map(kept).transpose()?;
         Ok(Self {
             ask,
