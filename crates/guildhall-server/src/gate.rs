@@ -17,6 +17,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
 use crate::serve::Peer;
 use crate::state::{App, Busy};
+use crate::routes::Route;
 use crate::{Access, git, reply, routes};
 
 /// How long a client may take to send a request's body: that of the largest one over a slow line.
@@ -119,15 +120,22 @@ fn port(digits: &str) -> Option<u16> {
 /// The layer itself.
 pub(crate) async fn gate(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     // In debug builds, and so in every test, what goes out is held against what its route says of itself.
-    let described = cfg!(debug_assertions).then(|| routes::of(&request));
-    let response = passed(&app, request, next).await;
-    if let Some(Some(route)) = described {
+    let route = routes::of(&request);
+    let response = passed(&app, route, request, next).await;
+    if let Some(route) = route
+        && cfg!(debug_assertions)
+    {
         routes::assert_described(route, &response);
     }
     response
 }
 
-async fn passed(app: &Arc<App>, mut request: Request, next: Next) -> Response {
+async fn passed(
+    app: &Arc<App>,
+    route: Option<&Route>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let busy = app.activity.enter(&app.parts.clock);
     let hosts = &app.parts.hosts;
     if let Err(error) = check_host(hosts, request.uri(), request.headers()) {
@@ -140,9 +148,9 @@ async fn passed(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     let mut response = if request.method() == Method::OPTIONS && is_preflight(request.headers()) {
         preflight(request.headers())
     } else {
-        let access = routes::access(request.method(), request.uri().path());
+        let access = routes::access(route, request.uri().path());
         match admit(app, access, &mut request).await {
-            Ok(()) => within_limits(app, access, request, next).await,
+            Ok(()) => within_limits(app, route, access, request, next).await,
             Err(error) if access == Access::Git => reply::basic_challenge(&error),
             Err(error) => reply::error(&error),
         }
@@ -154,9 +162,15 @@ async fn passed(app: &Arc<App>, mut request: Request, next: Next) -> Response {
 }
 
 /// Lets the request through as far as the limits of its token go.
-async fn within_limits(app: &App, access: Access, request: Request, next: Next) -> Response {
+async fn within_limits(
+    app: &App,
+    route: Option<&Route>,
+    access: Access,
+    request: Request,
+    next: Next,
+) -> Response {
     let caller = request.extensions().get::<Caller>();
-    let held = match (caller, routes::of(&request)) {
+    let held = match (caller, route) {
         (Some(caller), Some(route)) => route.reach.hold(app, caller),
         // Nobody's, or no route: there is nothing to reach.
         (None, _) | (_, None) => Ok(()),
