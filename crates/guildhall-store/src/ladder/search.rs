@@ -25,8 +25,14 @@ use crate::value::{Arg, Row, args};
 /// The most finds that are ranked.
 pub const MOST_RANKED: usize = 10_000;
 
-/// The most finds that the first statement takes.
-const FEW: usize = 200;
+/// The most finds that the first statement takes. It stands in the statement itself: were it an argument, PostgreSQL would
+/// take the plan that it keeps to give more rows than one it makes for the arguments at hand, and would plan each search anew.
+macro_rules! few {
+    () => {
+        200
+    };
+}
+const FEW: usize = few!();
 
 /// Up to so many repos are named inside the index: FTS5 takes no more in one expression in good time.
 const MARKED: usize = 256;
@@ -205,19 +211,23 @@ async fn few(tx: &mut Tx, search: &Search) -> Result<Option<Vec<Candidate>>> {
             found!(),
             ", p.head, ",
             may_read!(),
-            " FROM (SELECT rowid AS id FROM rung_words WHERE rung_words MATCH $1 LIMIT $3) f
+            " FROM (SELECT rowid AS id FROM rung_words WHERE rung_words MATCH $1 LIMIT ",
+            few!(),
+            " + 1) f
              CROSS JOIN rungs r ON r.id = f.id CROSS JOIN repos p ON p.name = r.repo"
         ),
         concat!(
             found!(),
             ", p.head, ",
             may_read!(),
-            " FROM (SELECT rung AS id FROM rung_words WHERE words @@ CAST($1 AS TSQUERY) LIMIT $3) f
+            " FROM (SELECT rung AS id FROM rung_words WHERE words @@ (SELECT CAST($1 AS TSQUERY)) LIMIT ",
+            few!(),
+            " + 1) f
              JOIN rungs r ON r.id = f.id JOIN repos p ON p.name = r.repo"
         ),
     );
     let asked = asked(tx, &wanted, &among);
-    let args = args![&asked, &search.user, limit(FEW)];
+    let args = args![&asked, &search.user];
     let rows = tx.rows(sql, args).await?;
     if rows.len() > FEW {
         return Ok(None);
