@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A user `you@example.com`, or an agent of theirs `you@example.com[claude]`.
 ///
@@ -12,7 +13,8 @@ use std::str::FromStr;
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct Principal {
-    name: String,
+    /// Shared, for every step of a call has one of its own.
+    name: Arc<str>,
     /// Length of the user's part; the name is longer for an agent.
     user_len: usize,
 }
@@ -48,7 +50,7 @@ impl Principal {
         }
         let user = self.user_address();
         Ok(Self {
-            name: format!("{user}[{agent}]"),
+            name: format!("{user}[{agent}]").into(),
             user_len: user.len(),
         })
     }
@@ -123,7 +125,7 @@ impl FromStr for Principal {
         match agent {
             Some(agent) if !is_agent_name(agent) => Err(PrincipalError::Agent(agent.to_owned())),
             _ => Ok(Self {
-                name: name.to_owned(),
+                name: name.into(),
                 user_len: user.len(),
             }),
         }
@@ -140,7 +142,7 @@ impl TryFrom<String> for Principal {
 
 impl From<Principal> for String {
     fn from(principal: Principal) -> Self {
-        principal.name
+        principal.name.as_ref().to_owned()
     }
 }
 

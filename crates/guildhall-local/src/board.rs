@@ -1,6 +1,7 @@
 //! The board: open, look, write.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,9 +20,6 @@ use crate::snapshot::{Entry, Names, Snapshot};
 /// How often a change is tried again when another program changed the issue at the same moment, and how many ids are
 /// tried when another program takes the one that was next.
 const TRIES: usize = 64;
-
-/// How many issues are looked through in less than a millisecond.
-const QUICK: usize = 10_000;
 
 /// Where a board is and what it allows.
 #[derive(Clone, Debug)]
@@ -125,6 +123,8 @@ struct Shared {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
     index: Mutex<Index>,
+    /// As the index says it, for who does not hold it.
+    quick: Arc<AtomicBool>,
     /// Held while this process writes: its threads wait here, not at the lock file.
     writing: Mutex<()>,
 }
@@ -149,6 +149,7 @@ impl Board {
                 path,
                 clock,
                 ids,
+                quick: index.quick(),
                 index: Mutex::new(index),
                 writing: Mutex::new(()),
             }),
@@ -171,10 +172,7 @@ impl Board {
     /// Whether a look at the board is likely over sooner than another thread would begin it: few issues, and nobody in
     /// the middle of reading files. A caller inside a runtime then need not hand the look to a blocking thread.
     pub fn is_quick(&self) -> bool {
-        self.shared
-            .index
-            .try_lock()
-            .is_ok_and(|index| index.len() <= QUICK)
+        self.shared.quick.load(Ordering::Relaxed)
     }
 
     /// One issue with its comments.

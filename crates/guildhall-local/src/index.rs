@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
@@ -17,6 +18,9 @@ use crate::watch::Watch;
 /// Fewer files than this are read by the asking thread alone.
 const PARALLEL_FROM: usize = 64;
 
+/// How many issues are looked through in less than a millisecond.
+const QUICK: usize = 10_000;
+
 /// The board's issues and what is needed to know whether they still are what they were.
 pub(crate) struct Index {
     path: PathBuf,
@@ -29,6 +33,7 @@ pub(crate) struct Index {
     racy: BTreeSet<Key>,
     /// The highest number ever seen; it never falls, so that the id of a deleted issue is not given out again.
     highest: u64,
+    quick: Arc<AtomicBool>,
 }
 
 struct Source {
@@ -45,7 +50,7 @@ enum Read {
 
 impl Index {
     /// How many issues were there at the last look.
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.snapshot.len()
     }
 
@@ -61,7 +66,14 @@ impl Index {
             source: None,
             racy: BTreeSet::new(),
             highest: 0,
+            quick: Arc::default(),
         }
+    }
+
+    /// Whether the next look is likely a quick one: few issues, and no files are being read. It can be asked while another
+    /// thread holds the index.
+    pub(crate) fn quick(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.quick)
     }
 
     /// Brings the index in step with the directory and gives what it holds then.
@@ -88,6 +100,7 @@ impl Index {
                 None => self.scan()?,
             }
         }
+        self.quick.store(self.len() <= QUICK, Ordering::Relaxed);
         Ok(&self.snapshot)
     }
 
@@ -98,6 +111,7 @@ impl Index {
 
     /// The directory was made, replaced or removed.
     fn reopen(&mut self) -> Result<(), BoardError> {
+        self.quick.store(false, Ordering::Relaxed);
         self.source = None;
         let opened = BoardDir::open(&self.path).map_err(|error| reading(&error))?;
         let Some(dir) = opened else {
@@ -118,6 +132,7 @@ impl Index {
 
     /// Looks at the times of every file, and reads those that changed.
     fn scan(&mut self) -> Result<(), BoardError> {
+        self.quick.store(false, Ordering::Relaxed);
         let Some(source) = &self.source else {
             return Ok(());
         };
@@ -166,6 +181,7 @@ impl Index {
     /// Reads the files of `keys`, in order, and takes over what they hold. `files` tells that the directory just called
     /// each of them a regular file.
     fn reread(&mut self, keys: &[Key], files: bool) {
+        self.quick.store(false, Ordering::Relaxed);
         let Some(source) = &self.source else {
             return;
         };

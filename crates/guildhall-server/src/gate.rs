@@ -2,6 +2,7 @@
 //!
 //! It is one layer around the whole router, unknown paths included, so that no route can be added beside it.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +12,14 @@ use axum::middleware::Next;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures::FutureExt as _;
 use guildhall_tools::{Caller, ErrorKind, ToolError};
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 
+use crate::routes::Route;
 use crate::serve::Peer;
 use crate::state::{App, Busy};
-use crate::routes::Route;
 use crate::{Access, git, reply, routes};
 
 /// How long a client may take to send a request's body: that of the largest one over a slow line.
@@ -379,8 +381,13 @@ pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, ToolError>
 ///
 /// 413 over the size; 400 for a body that ends early or does not end in 30 s.
 pub(crate) async fn read_bytes(limit: usize, body: Body) -> Result<Bytes, ToolError> {
-    let read = axum::body::to_bytes(body, limit);
-    let Ok(read) = tokio::time::timeout(BODY_TIMEOUT, read).await else {
+    let mut read = pin!(axum::body::to_bytes(body, limit));
+    // Most bodies are here with their heads, and need no clock.
+    let read = match read.as_mut().now_or_never() {
+        Some(read) => Ok(read),
+        None => tokio::time::timeout(BODY_TIMEOUT, read).await,
+    };
+    let Ok(read) = read else {
         return Err(ToolError::bad_arguments(format!(
             "The request body did not arrive within {} seconds",
             BODY_TIMEOUT.as_secs()

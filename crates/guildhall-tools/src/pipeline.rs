@@ -436,7 +436,7 @@ fn audit(
             call.bytes = answer.text.len(),
             call.micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX)
         },
-        "Call of {tool} by {principal}: {outcome}"
+        "Call"
     );
 }
 

@@ -338,26 +338,23 @@ impl ToolBuilder {
         }))
     }
 
-    /// As [`ToolBuilder::handler`], for a function whose result is JSON already: the schema is that of `R`, and the
-    /// object goes out as it is. For results of many rows, of which a copy would cost more than the call.
+    /// As [`ToolBuilder::handler`], for a function that takes and gives JSON as it is: the schemas are those of `A` and `R`.
+    /// For arguments that have a reader of their own, and results of many rows: a copy of either would cost more than the
+    /// call.
     ///
     /// # Panics
     ///
     /// As [`ToolBuilder::handler`].
     pub fn object_handler<A, R, F, Fut>(self, function: F) -> Tool
     where
-        A: DeserializeOwned + JsonSchema + Send + 'static,
+        A: JsonSchema,
         R: JsonSchema,
-        F: Fn(CallContext, A) -> Fut + Send + Sync + 'static,
+        F: Fn(CallContext, JsonObject) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<JsonObject, ToolError>> + Send + 'static,
     {
-        let function = Arc::new(function);
         self.build::<A, R>(Arc::new(move |context, arguments| {
-            let function = Arc::clone(&function);
-            Box::pin(async move {
-                let result = function(context, typed(arguments)?).await?;
-                Ok(Value::Object(result))
-            })
+            let result = function(context, arguments);
+            Box::pin(async move { Ok(Value::Object(result.await?)) })
         }))
     }
 

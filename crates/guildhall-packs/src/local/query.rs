@@ -4,7 +4,7 @@ use guildhall_core::query::{Envelope, Shape};
 use guildhall_local::{Board, Entry, Snapshot};
 use guildhall_tools::{CallContext, JsonObject, Tool, ToolError, json_len};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::look_at;
@@ -15,7 +15,7 @@ const DEFAULT_SELECT: [&str; 5] = ["id", "title", "state", "stateType", "labels"
 /// The part of the budget that `skipped` may take: a board full of broken files must not push its rows out.
 const SKIPPED_SHARE: usize = 4;
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(JsonSchema)]
 #[expect(
     dead_code,
     reason = "the query language reads them from the arguments itself; this is their schema"
@@ -36,11 +36,6 @@ struct Arguments {
     /// Count per value of this field
     group_by: Option<String>,
 }
-
-/// The arguments as they came: the query language reads them itself, with messages of its own.
-#[derive(Deserialize, JsonSchema)]
-#[serde(transparent)]
-struct Query(#[schemars(with = "Arguments")] JsonObject);
 
 #[derive(JsonSchema, Serialize)]
 struct Answer {
@@ -102,7 +97,7 @@ pub(super) fn tool(board: Board) -> Tool {
     .bounded()
     .sized_by_limit()
     .check(check)
-    .object_handler::<_, Answer, _, _>(move |context: CallContext, Query(arguments)| {
+    .object_handler::<Arguments, Answer, _, _>(move |context: CallContext, arguments| {
         let board = board.clone();
         async move {
             let envelope = parse(&arguments)?;

@@ -88,29 +88,21 @@ pub(super) fn refused(refusal: &ToolError) -> Response {
 }
 
 fn accepts(headers: &HeaderMap) -> Option<Accepts> {
-    let mut named = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .peekable();
-    if named.peek().is_none() {
-        return Some(Accepts::Json);
+    let named = headers.get_all(header::ACCEPT).iter();
+    let (mut names_some, mut json, mut events) = (false, false, false);
+    for value in named.filter_map(|value| value.to_str().ok()) {
+        names_some = true;
+        for entry in value.split(',') {
+            let kind = entry.split(';').next().unwrap_or_default().trim();
+            let is = |wanted: &str| kind.eq_ignore_ascii_case(wanted);
+            json |= is(JSON) || is("application/*") || is("*/*");
+            events |= is(EVENTS) || is("text/*");
+        }
     }
-    let types: Vec<&str> = named
-        .flat_map(|value| value.split(','))
-        .map(|entry| entry.split(';').next().unwrap_or_default().trim())
-        .collect();
-    let takes = |wanted: &[&str]| {
-        types
-            .iter()
-            .any(|kind| wanted.iter().any(|other| kind.eq_ignore_ascii_case(other)))
-    };
-    if takes(&[JSON, "application/*", "*/*"]) {
+    if json || !names_some {
         Some(Accepts::Json)
-    } else if takes(&[EVENTS, "text/*"]) {
-        Some(Accepts::EventsOnly)
     } else {
-        None
+        events.then_some(Accepts::EventsOnly)
     }
 }
 
