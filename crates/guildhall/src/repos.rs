@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use futures::future::BoxFuture;
@@ -25,8 +26,13 @@ use guildhall_tools::{
     Caller, Catalog, ErrorKind, MountError, Pack, RepoAccess, RepoResolver, ToolError, WantedRepo,
 };
 
+use tokio::time::MissedTickBehavior;
+
 use crate::turns::Turns;
 use crate::wiring::Parts;
+
+/// How often the repositories are looked at for packing: two small directories each.
+const LOOKS_FOR_SCATTERED_EVERY: Duration = Duration::from_mins(10);
 
 /// Most names that a refusal lists.
 const MOST_LISTED: usize = 20;
@@ -260,6 +266,40 @@ impl HostedRepos {
     async fn settle_one(&self, repo: store::Repo) -> Result<(), ToolError> {
         let turn = self.0.turns.at(&repo.name, true).await?;
         turn.with(move |hosted| settle(hosted, &repo)).await
+    }
+
+    /// Packs what changes left scattered, from time to time, until it is dropped. It may be dropped at any moment.
+    pub(crate) async fn keep_packed(&self) {
+        let mut ticks = tokio::time::interval(LOOKS_FOR_SCATTERED_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let repos = match self.0.store.repos().await {
+                Ok(repos) => repos,
+                Err(error) => {
+                    tracing::warn!("Cannot look for repositories to pack: {error}");
+                    continue;
+                }
+            };
+            for repo in repos {
+                if let Err(error) = self.pack_up(&repo.name).await {
+                    let name = repo.name.as_str();
+                    tracing::warn!(repo = name, "Repository not packed: {error:?}");
+                }
+            }
+        }
+    }
+
+    async fn pack_up(&self, name: &RepoName) -> Result<(), ToolError> {
+        let looked = name.clone();
+        let scattered = self.blocking(move |open| open.hosted(&looked)?.is_scattered());
+        if !scattered.await? {
+            return Ok(());
+        }
+        let turn = self.0.turns.at(name, false).await?;
+        turn.with(Hosted::pack_up).await?;
+        tracing::info!(repo = name.as_str(), "Repository packed");
+        Ok(())
     }
 
     /// Runs `work` on a thread that may block.

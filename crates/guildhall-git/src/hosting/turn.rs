@@ -72,6 +72,17 @@ impl Hosted {
                 fs::remove_dir_all(&path).map_err(io_error("remove", &path))?;
             }
         }
+        let packs = objects.join("pack");
+        for entry in fs::read_dir(&packs).map_err(io_error("read", &packs))? {
+            let path = entry.map_err(io_error("read", &packs))?.path();
+            let half_written = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.starts_with("tmp_") || name.starts_with(".tmp-"));
+            if half_written && is_stale(&path) {
+                fs::remove_file(&path).map_err(io_error("remove", &path))?;
+            }
+        }
         Ok(turn)
     }
 }

@@ -434,6 +434,69 @@ fn nothing_is_left_of_a_source_that_cannot_be_fetched() {
 }
 
 /// A request of git's protocol, version 2, as a client sends it.
+/// Contents of blobs that git counts when it asks whether there are many loose objects.
+fn counted_blobs() -> impl Iterator<Item = String> {
+    (0..).map(|n| format!("loose {n}\n")).filter(|text| {
+        let kinds = (gix::hash::Kind::Sha1, gix::objs::Kind::Blob);
+        let id = gix::objs::compute_hash(kinds.0, kinds.1, text.as_bytes()).unwrap();
+        id.to_string().starts_with("17")
+    })
+}
+
+fn packs(hosted: &Hosted) -> usize {
+    let listed = fs::read_dir(hosted.repository().dir().join("objects/pack")).unwrap();
+    let paths = listed.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == "pack"))
+        .count()
+}
+
+#[test]
+fn many_packs_are_joined_and_nothing_is_lost() {
+    let world = World::new();
+    let hosted = world.take_in(&world.origin("main"));
+    let dir = hosted.repository().dir();
+    assert!(!hosted.is_scattered().unwrap());
+    let unreached = lines_of(&git(dir, ["commit-tree", "-m", "no branch", "HEAD^{tree}"]));
+    for n in 0..50 {
+        land(&hosted, &format!("landed {n}"));
+        git(dir, ["repack", "-d", "-q"]);
+    }
+    // What is open keeps reading while its packs are replaced.
+    assert_eq!(messages(&hosted).len(), 51);
+    assert!(packs(&hosted) >= 50 && hosted.is_scattered().unwrap());
+    let turn = hosted.turn().unwrap();
+    hosted.pack_up().unwrap();
+    drop(turn);
+    assert!(packs(&hosted) < 10 && !hosted.is_scattered().unwrap());
+    assert_eq!(messages(&hosted).len(), 51);
+    let kinds = git(dir, ["cat-file", "-t", &unreached[0]]);
+    assert_eq!(lines_of(&kinds), ["commit"]);
+    git(dir, ["fsck", "--strict"]);
+}
+
+#[test]
+fn many_loose_objects_are_packed() {
+    let world = World::new();
+    let hosted = world.take_in(&world.origin("main"));
+    let dir = hosted.repository().dir();
+    let files: Vec<_> = (0..27).map(|n| world.path(&format!("loose{n}"))).collect();
+    for (file, text) in files.iter().zip(counted_blobs()) {
+        assert!(!hosted.is_scattered().unwrap());
+        fs::write(file, text).unwrap();
+        let path = file.to_str().unwrap();
+        git(dir, ["hash-object", "-w", "--no-filters", path]);
+    }
+    assert!(hosted.is_scattered().unwrap());
+    hosted.pack_up().unwrap();
+    assert!(!hosted.is_scattered().unwrap());
+    for text in counted_blobs().take(27) {
+        let kinds = (gix::hash::Kind::Sha1, gix::objs::Kind::Blob);
+        let id = gix::objs::compute_hash(kinds.0, kinds.1, text.as_bytes()).unwrap();
+        git(dir, ["cat-file", "-e", &id.to_string()]);
+    }
+}
+
 fn pkt(line: &str) -> String {
     format!("{:04x}{line}\n", line.len() + 5)
 }

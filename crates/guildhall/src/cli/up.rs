@@ -186,6 +186,7 @@ async fn start(
         &workspace.root,
     )?;
     repos.settle().await?;
+    let packed = repos.clone();
     let cursor_key = CursorKey::new(owned.cursor_key(&*ids)?);
 
     // Nobody can ask anything before the tokens are there.
@@ -230,6 +231,7 @@ async fn start(
     stop_on_signals(shutdown.clone())?;
     tokio::spawn(metrics.upkeep());
     tokio::spawn(keep_house(store.clone(), Arc::clone(&clock)));
+    tokio::spawn(async move { packed.keep_packed().await });
     tokio::spawn(watch_settings(mounts, shutdown.clone()));
     if let Some(limit) = args.idle_exit {
         tokio::spawn(stop_when_idle(

@@ -6,7 +6,7 @@ use guildhall_store::Repos as _;
 use serde_json::{Value, json};
 
 use crate::hosted::{Bench, OTHER, OWNER, act, ask, bearer};
-use crate::support::Ran;
+use crate::support::{Ran, eventually};
 
 #[test]
 fn a_repository_is_taken_in_and_read() {
@@ -136,6 +136,35 @@ fn git_clones_and_fetches_with_a_token_and_cannot_push() {
         push.code != 0 && push.err.contains("Pushes are refused"),
         "{push:?}"
     );
+}
+
+#[test]
+fn a_server_packs_what_changes_left_scattered() {
+    let bench = Bench::new();
+    let up = bench.place.up(&[]);
+    bench.add(&[]);
+    assert_eq!(up.stop(), 0);
+    let hosted = bench.hosted();
+    for n in 0..50 {
+        let message = format!("Scattered {n}");
+        let made = ["commit-tree", "main^{tree}", "-p", "main", "-m", &message];
+        let made = bench.git(&hosted, &made);
+        bench.git(
+            &hosted,
+            &["update-ref", &format!("refs/heads/scattered{n}"), &made],
+        );
+        bench.git(&hosted, &["repack", "-q", "-d"]);
+    }
+    let packs = || {
+        let listed = std::fs::read_dir(hosted.join("objects/pack")).unwrap();
+        let paths = listed.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|end| end == "pack"))
+            .count()
+    };
+    assert!(packs() >= 50, "{}", packs());
+    let _up = bench.place.up(&[]);
+    eventually("packed", || packs() < 10);
 }
 
 #[test]
