@@ -1,5 +1,6 @@
-//! The names of repositories.
+//! The names of repositories, and which of them a token reaches.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -47,6 +48,12 @@ impl RepoName {
     fn parts(&self) -> (&str, &str) {
         self.0.split_once('/').expect("a name has two parts")
     }
+}
+
+/// Whether what belongs to the repository `repo`, or to none, is within the limits of a token: `only` are the repositories
+/// that it is limited to, `None` where it is not. A token that is limited reaches nothing that belongs to none.
+pub fn is_within(only: Option<&BTreeSet<String>>, repo: Option<&str>) -> bool {
+    only.is_none_or(|only| repo.is_some_and(|repo| only.contains(repo)))
 }
 
 fn is_part(part: &str) -> bool {
@@ -102,6 +109,16 @@ mod tests {
         let name: RepoName = "acme/web.site_2".parse().unwrap();
         assert_eq!((name.owner(), name.name()), ("acme", "web.site_2"));
         assert!("_acme/-".parse::<RepoName>().is_err());
+    }
+
+    #[test]
+    fn a_token_with_limits_reaches_nothing_beside_its_repositories() {
+        let only = BTreeSet::from(["acme/web".to_owned()]);
+        assert!(is_within(Some(&only), Some("acme/web")));
+        for repo in [Some("acme/app"), None] {
+            assert!(!is_within(Some(&only), repo), "{repo:?}");
+            assert!(is_within(None, repo), "{repo:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use guildhall_core::repo::is_within;
 use guildhall_core::team::Binding;
 use guildhall_core::{Principal, RepoRole};
 
@@ -111,14 +112,9 @@ impl Caller {
         self.tools.is_some() || self.repos.is_some() || self.bound.is_some()
     }
 
-    /// Whether what belongs to the repository `repo`, or to none, is within the token's limits. A token that is limited
-    /// to repositories reaches nothing that belongs to none.
+    /// Whether what belongs to the repository `repo`, or to none, is within the token's limits.
     pub fn reaches(&self, repo: Option<&str>) -> bool {
-        match (&self.repos, repo) {
-            (None, _) => true,
-            (Some(repos), Some(repo)) => repos.contains(repo),
-            (Some(_), None) => false,
-        }
+        is_within(self.repos.as_deref(), repo)
     }
 
     /// Whether `name`, given as `actor` or `from`, is this caller. A person who came in by an agents' door may give the

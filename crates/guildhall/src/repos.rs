@@ -337,9 +337,7 @@ impl HostedRepos {
 
     async fn visible(&self, caller: &Caller) -> Result<Vec<(store::Repo, RepoRole)>, ToolError> {
         let mut visible = self.0.store.readable(user_of(caller)?).await?;
-        if let Some(only) = &caller.repos {
-            visible.retain(|(repo, _)| only.contains(repo.name.as_str()));
-        }
+        visible.retain(|(repo, _)| caller.reaches(Some(repo.name.as_str())));
         Ok(visible)
     }
 

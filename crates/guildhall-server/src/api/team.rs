@@ -127,15 +127,6 @@ fn refused(error: Error) -> ToolError {
     }
 }
 
-/// Whether the limits of the caller's token let it see `session`.
-fn reaches(caller: &Caller, session: &Session) -> bool {
-    let its_own = caller
-        .bound
-        .as_ref()
-        .is_none_or(|bound| bound.session == session.id);
-    its_own && caller.reaches(session.repo.as_deref())
-}
-
 /// `GET /api/team/sessions`: those of the caller's person that the token reaches, newest first.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
@@ -148,7 +139,11 @@ pub(crate) async fn list(
         MOST_LISTED
     };
     let sessions = store.sessions_of(caller.principal.clone(), most).await?;
-    let sessions = sessions.iter().filter(|session| reaches(&caller, session));
+    let bound = caller.bound.as_ref();
+    let sessions = sessions.iter().filter(|session| {
+        bound.is_none_or(|bound| bound.session == session.id)
+            && caller.reaches(session.repo.as_deref())
+    });
     Ok(Given(SessionList {
         sessions: sessions
             .take(MOST_LISTED as usize)
@@ -163,21 +158,17 @@ pub(crate) async fn show(
     Extension(caller): Extension<Caller>,
     InPath(session): InPath<String>,
 ) -> Answer<SessionWithRoles> {
-    let id = id_of(&session)?;
-    // Whether there is another one a bound token does not learn.
-    if let Some(bound) = caller.bound.as_ref().filter(|bound| bound.session != id) {
-        let hint = format!(
-            "This token is bound to `{}` in `{}`.",
-            bound.role, bound.session
-        );
-        return Err(ToolError::forbidden("Permission denied").hint(hint).into());
-    }
+    let who = Who {
+        bound: caller.bound.as_deref().cloned(),
+        repos: caller.repos.clone(),
+        ..Who::whole(id_of(&session)?)
+    };
     let store = app.parts.directory.store();
-    let found = store.session(caller.principal.clone(), id).await;
-    let (session, roles) = found.map_err(refused)?;
-    if !reaches(&caller, &session) {
-        return Err(session_not_found().into());
-    }
+    let found = store.session(caller.principal.clone(), who).await;
+    let (session, roles) = found.map_err(|error| match error {
+        Error::NotAllowed(why) => ToolError::forbidden("Permission denied").hint(why + "."),
+        error => refused(error),
+    })?;
     let now = app.parts.clock.now();
     Ok(Given(SessionWithRoles {
         session: SessionView::from(&session),
@@ -376,7 +367,7 @@ pub(crate) async fn token(
     let directory = &app.parts.directory;
     let found = directory
         .store()
-        .session(caller.principal.clone(), who.session.clone())
+        .session(caller.principal.clone(), who.clone())
         .await;
     let (found, roles) = found.map_err(refused)?;
     let held = roles

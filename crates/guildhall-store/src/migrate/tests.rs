@@ -3,6 +3,7 @@ use guildhall_core::ladder::RungPath;
 use guildhall_core::{Principal, RepoName};
 
 use super::*;
+use crate::team::Who;
 use crate::{
     Asks as _, Events as _, Ladder as _, Lanes as _, Position, Principals as _, Repos as _,
     Roles as _, Store, Team as _, Tokens as _,
@@ -60,7 +61,7 @@ async fn everything_is_still_there(store: &Store) {
     assert_eq!(changeset.await.unwrap().unwrap().files.len(), 1);
     let bound = bearer.token.bound.unwrap();
     assert_eq!(bound.session.as_str(), "myproject-1");
-    let (session, roles) = store.session(ann, bound.session).await.unwrap();
+    let (session, roles) = store.session(ann, Who::whole(bound.session)).await.unwrap();
     assert_eq!(session.repo.as_deref(), Some("acme/web"));
     assert_eq!(
         (roles[1].unread, roles[1].seen_at.unwrap().as_millisecond()),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use guildhall_core::Principal;
+use guildhall_core::repo::is_within;
 use guildhall_core::team::{Binding, RoleName, SessionId};
 use jiff::Timestamp;
 
@@ -36,20 +37,22 @@ impl Who {
     /// The role `role` of `session`, by a token that is bound to nothing.
     pub fn new(session: SessionId, role: RoleName) -> Self {
         Self {
-            session,
             role: Some(role),
+            ..Self::whole(session)
+        }
+    }
+
+    /// All of `session` and no role of it, by a token that is bound to nothing.
+    pub fn whole(session: SessionId) -> Self {
+        Self {
+            session,
+            role: None,
             bound: None,
             token: None,
             repos: None,
             repo_id: None,
             namespace: None,
         }
-    }
-
-    /// Whether the token's limits let a session of `repo`, or of none, be seen.
-    fn reaches(&self, repo: Option<&str>) -> bool {
-        let within = |repos: &Arc<BTreeSet<String>>| repo.is_some_and(|repo| repos.contains(repo));
-        self.repos.as_ref().is_none_or(within)
     }
 
     /// The role that is spoken for.
@@ -141,7 +144,8 @@ pub(super) async fn enter(
     } else {
         on_repo(tx, principal, repo.as_deref()).await?
     };
-    if on_repo < Some(RepoRole::Contributor) || !who.reaches(repo.as_deref()) {
+    let within = is_within(who.repos.as_deref(), repo.as_deref());
+    if on_repo < Some(RepoRole::Contributor) || !within {
         return Err(missing());
     }
     verify(who, &project, &namespace, repo.as_deref())?;

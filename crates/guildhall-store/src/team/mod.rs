@@ -90,8 +90,8 @@ pub trait Team: Send + Sync {
     /// The sessions that belong to the caller's person, newest first, at most `limit`.
     fn sessions_of(&self, principal: Principal, limit: u32) -> Answer<'_, Vec<Session>>;
 
-    /// One session with the roles it has, active or not, for who may see it.
-    fn session(&self, principal: Principal, id: SessionId) -> Answer<'_, (Session, Vec<Held>)>;
+    /// One session with the roles it has, active or not, for who may see it. The role of `who` may be none.
+    fn session(&self, principal: Principal, who: Who) -> Answer<'_, (Session, Vec<Held>)>;
 
     /// Notes where a role works: its worktree, branch and pane. With a holder the role is active from now on.
     fn place(&self, act: Act, who: Who, placed: Placed) -> Answer<'_, Held>;
@@ -207,9 +207,9 @@ impl Team for Store {
         }))
     }
 
-    fn session(&self, principal: Principal, id: SessionId) -> Answer<'_, (Session, Vec<Held>)> {
-        Box::pin(self.snapshot((principal, id), |tx, (principal, id)| {
-            Box::pin(sessions::shown(tx, principal, id))
+    fn session(&self, principal: Principal, who: Who) -> Answer<'_, (Session, Vec<Held>)> {
+        Box::pin(self.snapshot((principal, who), |tx, (principal, who)| {
+            Box::pin(sessions::shown(tx, principal, who))
         }))
     }
 

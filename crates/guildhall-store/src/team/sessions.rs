@@ -206,28 +206,16 @@ pub(super) async fn of(tx: &mut Tx, principal: &Principal, limit: u32) -> Result
 pub(super) async fn shown(
     tx: &mut Tx,
     principal: &Principal,
-    id: &SessionId,
+    who: &Who,
 ) -> Result<(Session, Vec<Held>)> {
-    enter(tx, principal, &whole(id), Wants::Look).await?;
+    enter(tx, principal, who, Wants::Look).await?;
+    let id = &who.session;
     Ok((get(tx, id).await?, roles::all(tx, id).await?))
-}
-
-/// A call for a session and no role of it.
-fn whole(id: &SessionId) -> Who {
-    Who {
-        session: id.clone(),
-        role: None,
-        bound: None,
-        token: None,
-        repos: None,
-        repo_id: None,
-        namespace: None,
-    }
 }
 
 pub(super) async fn stop(tx: &mut Tx, act: &Act, id: &SessionId) -> Result<Session> {
     act.needs_person("end a session")?;
-    enter(tx, &act.by, &whole(id), Wants::Read).await?;
+    enter(tx, &act.by, &Who::whole(id.clone()), Wants::Read).await?;
     end(tx, act, id).await?;
     get(tx, id).await
 }
@@ -268,7 +256,7 @@ async fn end(tx: &mut Tx, act: &Act, id: &SessionId) -> Result<()> {
 
 pub(super) async fn discard(tx: &mut Tx, act: &Act, id: &SessionId) -> Result<()> {
     act.needs_person("take a session back")?;
-    let entered = enter(tx, &act.by, &whole(id), Wants::Read).await?;
+    let entered = enter(tx, &act.by, &Who::whole(id.clone()), Wants::Read).await?;
     if entered.owner != act.by {
         return Err(Error::NotAllowed(format!("`{id}` is not `{}`'s", act.by)));
     }

@@ -152,6 +152,7 @@ suite! {
         a_session_is_its_owners_and_a_repos_maintainers,
         what_a_call_says_of_the_session_is_verified,
         a_bound_token_speaks_for_its_role_alone,
+        a_token_limited_to_repos_sees_their_sessions_alone,
         a_revoked_token_reads_nothing_more,
         the_lowest_free_slot_is_given,
         a_page_tells_whether_there_is_more,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use guildhall_core::RepoRole;
 use guildhall_core::team::{Binding, RoleName, SessionId};
 use guildhall_store::team::{
@@ -301,6 +303,35 @@ pub(crate) async fn a_bound_token_speaks_for_its_role_alone(world: &World) {
         ..with(who("ai"))
     };
     assert!(store.team_state(name(CODEX), asks, None).await.is_ok());
+    let look = |session: &str| {
+        let whole = Who::whole(session.parse().unwrap());
+        store.session(name(CODEX), with(whole))
+    };
+    assert!(look("myproject-1").await.is_ok());
+    assert!(
+        is_refused(look("other-1").await),
+        "whether there is another session it does not learn"
+    );
+}
+
+pub(crate) async fn a_token_limited_to_repos_sees_their_sessions_alone(world: &World) {
+    let store = team(world, &["ai"]).await;
+    add_repo(&store, "acme/web", false).await;
+    let of_repo = NewSession {
+        id: "other-1".parse().unwrap(),
+        ..new_session(&["ai"], Some("acme/web"))
+    };
+    store.make_session(by(OPERATOR, 1), of_repo).await.unwrap();
+    let look = |session: &str, only: &str| {
+        let who = Who {
+            repos: Some(Arc::new([only.to_owned()].into())),
+            ..Who::whole(session.parse().unwrap())
+        };
+        store.session(name(OPERATOR), who)
+    };
+    assert!(look("other-1", "acme/web").await.is_ok());
+    assert!(is_missing(look("other-1", "acme/app").await, "session"));
+    assert!(is_missing(look("myproject-1", "acme/web").await, "session"));
 }
 
 pub(crate) async fn a_revoked_token_reads_nothing_more(world: &World) {
@@ -381,7 +412,7 @@ pub(crate) async fn a_repo_that_goes_leaves_its_sessions_to_their_owners(world: 
     grant().await.unwrap();
     let new = new_session(&["ai"], Some("acme/web"));
     store.make_session(once(), new).await.unwrap();
-    let seen_by = |who: &str| store.session(name(who), session());
+    let seen_by = |who: &str| store.session(name(who), Who::whole(session()));
     seen_by(ANN).await.unwrap();
     // The agent as whom a person's own token acts is theirs too.
     seen_by("ann@example.com[unnamed]").await.unwrap();
@@ -780,7 +811,10 @@ pub(crate) async fn a_session_is_taken_back_until_something_was_said(world: &Wor
         .unwrap();
     let (mine, limit) = (name(OPERATOR), 10);
     assert_eq!(store.sessions_of(mine.clone(), limit).await.unwrap(), []);
-    assert!(is_missing(store.session(mine, session()).await, "session"));
+    assert!(is_missing(
+        store.session(mine, Who::whole(session())).await,
+        "session"
+    ));
     make().await.unwrap();
     join(&store, "ai").await;
     report_as(&store, "ai", report(Report::Ack, None))
