@@ -106,9 +106,11 @@ impl ArgumentRules {
         }
         arguments.retain(|name, value| !value.is_null() || self.properties[name.as_str()].required);
         let mut arguments = Value::Object(arguments);
-        match self.validator.validate(&arguments) {
-            Ok(()) => {}
-            Err(error) => return Err(explain(&error)),
+        // Nearly all fit, and only to tell what does not takes time.
+        if !self.validator.is_valid(&arguments)
+            && let Err(error) = self.validator.validate(&arguments)
+        {
+            return Err(explain(&error));
         }
         whole_numbers(&mut arguments, &self.schema, "")?;
         let Value::Object(arguments) = arguments else {
