@@ -185,6 +185,12 @@ impl From<sqlx::Error> for Error {
             (_, Some("40001" | "40P01" | "55P03")) => Self::Busy,
             // disk_full, read_only_sql_transaction.
             (_, Some("53100" | "25006")) => Self::CannotWrite(Cause::new(error)),
+            // The database does not know the user or itself, or keeps the user from making tables.
+            (_, Some(code)) if code.starts_with("28") || ["3D000", "42501"].contains(&code) => {
+                Self::Settings(format!(
+                    "The database URL does not open the database: {error}"
+                ))
+            }
             // Connection exceptions, too many connections, the server going down or coming up, a paused transaction ended.
             (_, Some(code))
                 if ["08", "57P", "53300", "25P03"]

@@ -78,17 +78,19 @@ impl Server {
         let Some(url) = process_env(env_vars::GUILDHALL_URL) else {
             return Ok(None);
         };
-        let token = match token_of_environment()? {
+        let token = match token_of_environment().map_err(CommandError::of_machine)? {
             Some(token) => token,
             None => logins::server_url(&url)
                 .map_err(CommandError::usage)
-                .and_then(|server| Ok(logins::token(&server)?))?
+                .and_then(|server| logins::token(&server).map_err(CommandError::of_machine))?
                 .ok_or_else(|| {
                     CommandError::usage("GUILDHALL_URL is set and no token for it")
                         .hint("Set GUILDHALL_TOKEN or GUILDHALL_TOKEN_FILE too, or sign in with `guildhall login`.")
                 })?,
         };
-        Ok(Some(Self::new(&url, &token)?))
+        Self::new(&url, &token)
+            .map(Some)
+            .map_err(CommandError::of_machine)
     }
 
     /// The server of `target`'s workspace, started in the background where none runs, as the one whose token the environment
@@ -101,7 +103,9 @@ impl Server {
         let running = ensure_running(&workspace).await?;
         let token_file = process_env(env_vars::GUILDHALL_TOKEN_FILE)
             .map_or_else(|| workspace.state_dir.join("owner.token"), PathBuf::from);
-        Ok(Self::new(&running.url, &read_token(&token_file)?)?)
+        read_token(&token_file)
+            .and_then(|token| Self::new(&running.url, &token))
+            .map_err(CommandError::of_machine)
     }
 
     /// The same server as the agent whose token is in the file `path`.
@@ -321,7 +325,7 @@ pub(crate) async fn ensure_running(workspace: &Workspace) -> Result<Running, Com
         )));
     }
     let said_before = std::fs::metadata(log_path(workspace)).map_or(0, |log| log.len());
-    let mut child = start_in_background(workspace)?;
+    let mut child = start_in_background(workspace).map_err(CommandError::of_machine)?;
     let deadline = tokio::time::Instant::now() + START_PATIENCE;
     let mut pause = Duration::from_millis(5);
     loop {
@@ -336,10 +340,10 @@ pub(crate) async fn ensure_running(workspace: &Workspace) -> Result<Running, Com
         {
             let log = log_path(workspace);
             let mut error = CommandError::refused("The server did not start");
-            error.fault = if status.code() == Some(2) {
-                Fault::Usage
-            } else {
-                Fault::Ours
+            error.fault = match status.code() {
+                Some(1) => Fault::Refused,
+                Some(2) => Fault::Usage,
+                _ => Fault::Ours,
             };
             let said = std::fs::read(&log).unwrap_or_default();
             // What earlier starts said is not why this one failed.

@@ -11,11 +11,11 @@ use serde::Serialize;
 /// Why a command failed; scripts tell them apart by the exit code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
-    /// The tool, or the server, said no: 1.
+    /// The tool, the server or the machine said no: 1.
     Refused,
     /// The command, its arguments or the settings are wrong: 2.
     Usage,
-    /// A fault of ours or of the machine: 3.
+    /// A fault of ours, or of a server that does not answer: 3.
     Ours,
 }
 
@@ -38,6 +38,11 @@ impl CommandError {
 
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Fault::Usage, anyhow::Error::msg(message.to_string()))
+    }
+
+    /// What the machine, or a server that this one stands on, did not let happen: whoever runs it has to act.
+    pub(crate) fn of_machine(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Fault::Refused, error.into())
     }
 
     fn new(fault: Fault, error: anyhow::Error) -> Self {

@@ -34,7 +34,9 @@ use crate::output::CommandResult;
 /// The one server that coding agents work through: trackers, code and each other
 #[derive(Parser)]
 #[command(name = "guildhall", version, styles = STYLES, disable_help_subcommand = true)]
-#[command(after_help = "Exit codes: 0 done, 1 the tool said no, 2 usage, 3 a fault of ours.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 the tool or the machine said no, 2 usage, 3 a fault of ours."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -10,6 +10,7 @@ use guildhall_config::{
     Loaded, Server as ServerSettings, Settings, Workspace, env_vars, process_env,
 };
 use guildhall_core::{Clock, Principal};
+use guildhall_git::GitError;
 use guildhall_packs::team::Coordination;
 use guildhall_server::{
     About, Activity, App, AppParts, CloneLimits, Directory, Hosts, Limits, Metrics, MountSource,
@@ -83,7 +84,7 @@ pub(super) fn run(args: &Args) -> CommandResult {
         .enable_all()
         .build()
         .context("Cannot start threads")?;
-    match data_dir::claim(&workspace.state_dir)? {
+    match data_dir::claim(&workspace.state_dir).map_err(unable)? {
         Claim::Owned(owned) => runtime.block_on(start(args, &workspace, &loaded, &owned)),
         Claim::Taken => runtime.block_on(point_at_the_other(args, &workspace)),
     }
@@ -107,11 +108,11 @@ async fn point_at_the_other(args: &Args, workspace: &Workspace) -> CommandResult
             return report(args, &running, workspace, true, &[text]);
         }
         if tokio::time::Instant::now() > deadline {
-            return Err(anyhow::anyhow!(
+            return Err(CommandError::refused(format!(
                 "Another process owns `{}` and does not say where it listens",
                 workspace.state_dir.display()
-            )
-            .into());
+            ))
+            .hint("`--data-dir` names another place for the state."));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -144,7 +145,7 @@ async fn start(
     loaded: &Loaded,
     owned: &Owned,
 ) -> CommandResult {
-    let _log = telemetry::start(&loaded.settings.logging)?;
+    let _log = telemetry::start(&loaded.settings.logging).map_err(unable)?;
     let metrics = Metrics::install();
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -161,7 +162,8 @@ async fn start(
         Arc::clone(&ids),
     )
     .await
-    .map(Arc::new)?;
+    .map(Arc::new)
+    .map_err(unable)?;
     let turns = Arc::new(Turns::new(open));
     let rules = wiring::lane_rules(&loaded.settings);
     let parts = Parts {
@@ -185,9 +187,9 @@ async fn start(
         &parts,
         &workspace.root,
     )?;
-    repos.settle().await?;
+    repos.settle().await.map_err(unable)?;
     let packed = repos.clone();
-    let cursor_key = CursorKey::new(owned.cursor_key(&*ids)?);
+    let cursor_key = CursorKey::new(owned.cursor_key(&*ids).map_err(unable)?);
 
     // Nobody can ask anything before the tokens are there.
     let (listener, address) = bind(args, &loaded.settings).await?;
@@ -227,7 +229,7 @@ async fn start(
         shutdown: shutdown.clone(),
     }));
     let routes = router(Arc::clone(&app), &mcp::endpoint(&app));
-    owned.announce(&running)?;
+    owned.announce(&running).map_err(unable)?;
     stop_on_signals(shutdown.clone())?;
     tokio::spawn(metrics.upkeep());
     tokio::spawn(keep_house(store.clone(), Arc::clone(&clock)));
@@ -267,10 +269,39 @@ async fn open_store(args: &Args, workspace: &Workspace) -> Result<Store, Command
     };
     opened.map_err(|error| match error {
         guildhall_store::Error::Settings(_) => CommandError::usage(error),
-        error => anyhow::Error::new(error)
-            .context("Cannot open the database")
-            .into(),
+        error => {
+            let away = url.is_some() && matches!(error, guildhall_store::Error::Unavailable(_));
+            let error = unable(anyhow::Error::new(error).context("Cannot open the database"));
+            if away {
+                error.hint(
+                    "Start PostgreSQL, or name another database with `--database-url` or GUILDHALL_DATABASE_URL.",
+                )
+            } else {
+                error
+            }
+        }
     })
+}
+
+/// A start that failed with `error`: whoever runs the server has to act where files, addresses, git or the database are not
+/// as it needs them, and everything else is a fault of ours.
+fn unable(error: impl Into<anyhow::Error>) -> CommandError {
+    let error = error.into();
+    let is_outside = |cause: &(dyn std::error::Error + 'static)| {
+        let store = cause.downcast_ref::<guildhall_store::Error>();
+        let git = cause.downcast_ref::<GitError>();
+        cause.is::<std::io::Error>()
+            || store.is_some_and(|error| !matches!(error, guildhall_store::Error::Fault(_)))
+            || matches!(
+                git,
+                Some(GitError::NotInstalled(_) | GitError::TooOld { .. })
+            )
+    };
+    if error.chain().any(is_outside) {
+        CommandError::of_machine(error)
+    } else {
+        error.into()
+    }
 }
 
 fn fill_board(wired: &Wired) -> Result<usize, CommandError> {
@@ -301,14 +332,26 @@ async fn bind(args: &Args, settings: &Settings) -> Result<(TcpListener, SocketAd
         }
         bound => bound,
     };
-    let listener = listener
-        .with_context(|| format!("Cannot listen on {host}:{port}"))
-        .map_err(|error| {
-            let error = CommandError::from(error);
-            error.hint("`--port 0`, or `server.port: 0` in the settings, takes a free port.")
-        })?;
+    let listener = listener.map_err(|error| {
+        let hint = way_out(error.kind());
+        let error = anyhow::Error::new(error).context(format!("Cannot listen on {host}:{port}"));
+        CommandError::of_machine(error).hint(hint)
+    })?;
     let address = listener.local_addr().context("Cannot tell the port")?;
     Ok((listener, address))
+}
+
+/// What to do about an address that cannot be listened on.
+fn way_out(kind: std::io::ErrorKind) -> &'static str {
+    match kind {
+        std::io::ErrorKind::AddrInUse => {
+            "`--port`, or `server.port` in the settings, names another port; `--port 0` or `server.port: 0` takes a free one."
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "`--port`, or `server.port` in the settings, names another port: those under 1024 are often the administrator's."
+        }
+        _ => "`server.host` in the settings must be an address or a name of this machine.",
+    }
 }
 
 /// An address others can be sent to: a server on every interface is reached on this machine by its loopback.

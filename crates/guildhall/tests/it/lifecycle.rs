@@ -27,8 +27,49 @@ fn a_port_that_was_asked_for_and_is_taken_is_refused_with_a_way_out() {
     let port = taken.local_addr().unwrap().port().to_string();
     let place = Place::new();
     let ran = place.run(&["up", "--port", &port]);
-    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains(&format!("127.0.0.1:{port}")), "{ran:?}");
     assert!(ran.err.contains("--port 0"), "{ran:?}");
+}
+
+#[test]
+fn what_the_machine_does_not_let_happen_is_no_fault_of_ours() {
+    let place = Place::new();
+    place.write("file", "");
+    let unbound = "---\nserver:\n  host: 192.0.2.1\n---\n";
+    let unlogged = "---\nlogging:\n  log_file: file/log\n---\n";
+    let nobody = "postgres://nobody@127.0.0.1:1/none?sslmode=disable";
+    for (settings, arguments, said) in [
+        ("", &["up", "--data-dir", "file/state"][..], "file/state"),
+        ("", &["tools", "--data-dir", "file/state"], "file/state"),
+        ("", &["up", "--database-url", nobody], "--database-url"),
+        (unbound, &["up"], "server.host"),
+        (unbound, &["tools"], "server.host"),
+        (unlogged, &["up"], "file/log"),
+    ] {
+        place.write("WORKFLOW.md", settings);
+        let ran = place.run(arguments);
+        assert_eq!(ran.code, 1, "{arguments:?} {settings} {ran:?}");
+        assert!(ran.err.contains(said), "{arguments:?} {settings} {ran:?}");
+    }
+    // The database is a folder.
+    let place = Place::new();
+    std::fs::create_dir_all(place.state().join("guildhall.db")).unwrap();
+    let ran = place.run(&["up"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+}
+
+#[test]
+fn a_token_file_that_cannot_be_read_is_no_fault_of_ours() {
+    let place = Place::new();
+    let mut command = place.command();
+    command
+        .arg("tools")
+        .env("GUILDHALL_URL", "http://127.0.0.1:9")
+        .env("GUILDHALL_TOKEN_FILE", "missing.token");
+    let ran = Ran::of(&command.output().unwrap());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("missing.token"), "{ran:?}");
 }
 
 #[test]
@@ -41,7 +82,7 @@ fn a_port_that_the_settings_name_is_taken_or_refused_and_the_default_gives_way()
         &format!("---\nserver:\n  port: {port}\n---\n"),
     );
     let ran = place.run(&["up"]);
-    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.contains(&format!("127.0.0.1:{port}")), "{ran:?}");
     assert!(ran.err.contains("server.port: 0"), "{ran:?}");
     place.write("WORKFLOW.md", "");
