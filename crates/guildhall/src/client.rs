@@ -162,11 +162,21 @@ impl Server {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, CommandError> {
+        self.work_reply(method, path, body).await?.result()
+    }
+
+    /// The same with what the server refuses.
+    pub(crate) async fn work_reply(
+        &self,
+        method: http::Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Reply, CommandError> {
         let mut request = self.request(method, path);
         if let Some(body) = body {
             request = request.json(body);
         }
-        reply(&self.url, request, WORK_TIMEOUT).await?.result()
+        reply(&self.url, request, WORK_TIMEOUT).await
     }
 
     /// The file that holds the token of this person's agent `name`, made where there is none.

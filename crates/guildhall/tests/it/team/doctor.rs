@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
+use crate::people::holding;
 use crate::support::Place;
 
 fn outcome<'a>(said: &'a Value, check: &str) -> &'a str {
@@ -76,4 +77,28 @@ fn what_is_broken_is_named_and_ends_with_a_failure() {
     let ran = place.run(&["doctor"]);
     assert_eq!(ran.code, 1);
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
+}
+
+#[test]
+fn what_is_only_for_the_operator_is_left_out_for_others() {
+    let place = Place::new();
+    let up = place.up(&[]);
+    let of = |arguments: &[&str]| {
+        let made = place.run(arguments).json();
+        made["token"].as_str().expect("it is there").to_owned()
+    };
+    let agent = of(&["agent", "create", "claude", "--json"]);
+    let person = of(&["user", "add", "me@example.com", "--print-token", "--json"]);
+    for token in [agent, person] {
+        for arguments in [&["doctor", "--json"][..], &["doctor", "--verify", "--json"]] {
+            let said = holding(&place, &up, &token, arguments).json();
+            assert_eq!(outcome(&said, "database"), "left out", "{said}");
+            assert_eq!(said["ok"], true, "{said}");
+        }
+        let text = holding(&place, &up, &token, &["doctor"]).ok();
+        assert!(
+            text.contains("left out database       this check is only for who operates the server"),
+            "{text}"
+        );
+    }
 }
