@@ -153,7 +153,7 @@ pub(crate) async fn create(
     body: Body,
 ) -> Answer<TokenView> {
     needs_person(&caller, WHAT)?;
-    let limits = Limits::read(&app, body).await?;
+    let limits = Limits::read(&app, &caller, body).await?;
     let agent = named(&caller, &name)?;
     let directory = &app.parts.directory;
     if let Err(error) = directory.add_agent(&caller.principal, agent.clone()).await {
@@ -172,7 +172,7 @@ pub(crate) async fn token(
     body: Body,
 ) -> Answer<TokenView> {
     needs_person(&caller, WHAT)?;
-    let limits = Limits::read(&app, body).await?;
+    let limits = Limits::read(&app, &caller, body).await?;
     let agent = named(&caller, &name)?;
     issued(&app, &caller, agent, limits).await
 }

@@ -6,10 +6,11 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use guildhall_core::clock::rfc3339_millis;
+use guildhall_core::suggest::did_you_mean;
 use guildhall_core::team::Binding;
 use guildhall_core::{Principal, RepoName};
 use guildhall_store::{Principals as _, TokenInfo, Tokens as _};
-use guildhall_tools::{Caller, ToolError};
+use guildhall_tools::{Caller, Tool, ToolError};
 use http::Uri;
 use jiff::SignedDuration;
 use schemars::JsonSchema;
@@ -42,14 +43,45 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// The limits in the body, of which every one may be left out.
-    pub(super) async fn read(app: &App, body: Body) -> Result<TokenLimits, ToolError> {
+    /// The limits in the body, of which every one may be left out, as `caller` gives them.
+    pub(super) async fn read(
+        app: &App,
+        caller: &Caller,
+        body: Body,
+    ) -> Result<TokenLimits, ToolError> {
         let form = "{ \"expires_in_seconds\"?: 86400, \"repos\"?: [\"owner/name\"], \"tools\"?: [\"local_query\"] }";
         let limits: Self = body_of(app, body, form).await?;
-        limits.checked(app.parts.clock.now())
+        limits.known(app, caller).await
     }
 
-    /// The limits themselves, for a token that is made `now`.
+    /// The limits themselves, for a token that `caller` makes now.
+    ///
+    /// # Errors
+    ///
+    /// 400 for what no token can be limited to, for a tool of which there is none, and for a repository of which there is
+    /// none or that the caller may not see, in the same words.
+    pub(super) async fn known(self, app: &App, caller: &Caller) -> Result<TokenLimits, ToolError> {
+        let limits = self.checked(app.parts.clock.now())?;
+        if let Some(tools) = &limits.tools {
+            let (mounted, host) = (app.parts.mounts.current(), app.repos().ok());
+            let of_repos = host.map(|host| host.tools());
+            let known = mounted.everything().tools();
+            let of_repos = of_repos.iter().flat_map(|of| of.everything().tools());
+            let known: Vec<&str> = known.chain(of_repos).map(Tool::name).collect();
+            all_there("tools", "tool", tools, &known)?;
+        }
+        if let Some(repos) = &limits.repos {
+            let visible = match app.repos() {
+                Ok(host) => host.list(caller).await?,
+                Err(_) => Vec::new(),
+            };
+            let known: Vec<&str> = visible.iter().map(|view| view.repo.as_str()).collect();
+            all_there("repos", "repository", repos, &known)?;
+        }
+        Ok(limits)
+    }
+
+    /// The limits themselves, for a token that is made `now`. Whether there is what they name is not looked at.
     ///
     /// # Errors
     ///
@@ -107,6 +139,21 @@ fn names(
     names.sort();
     names.dedup();
     Ok(Some(names))
+}
+
+/// Whether every one of the names `given` under `key` is known. What there is not is more likely a slip than meant: the
+/// token would be one for less than its maker thinks.
+fn all_there(key: &str, what: &str, given: &[String], known: &[&str]) -> Result<(), ToolError> {
+    let Some(missing) = given.iter().find(|name| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let near = did_you_mean(missing, known.iter().copied());
+    let mut refused =
+        ToolError::bad_arguments(format!("'{key}' has `{missing}`: there is no such {what}"));
+    refused
+        .hints
+        .extend(near.map(|name| format!("Did you mean `{name}`?")));
+    Err(refused)
 }
 
 /// A new token of `principal`. Its text is in this answer and nowhere else.

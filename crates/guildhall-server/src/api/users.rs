@@ -84,7 +84,7 @@ pub(crate) async fn add(
         .into());
     }
     let limits = wanted.limits.unwrap_or_default();
-    let limits = limits.checked(app.parts.clock.now())?;
+    let limits = limits.known(&app, &caller).await?;
     let directory = &app.parts.directory;
     if let Err(error) = directory.add_user(&caller.principal, user.clone()).await {
         let hint = "`guildhall user code` makes another sign-in code.";

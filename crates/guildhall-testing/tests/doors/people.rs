@@ -250,8 +250,7 @@ async fn a_person_who_does_not_operate_the_server_manages_only_their_own() {
 #[tokio::test]
 async fn a_limited_token_does_only_what_it_is_for() {
     let server = server().await;
-    let limits =
-        json!({ "tools": ["probe_whoami"], "repos": ["me/app"], "expires_in_seconds": 3600 });
+    let limits = json!({ "tools": ["probe_whoami"], "expires_in_seconds": 3600 });
     let made = create(&server, "claude", limits).await;
     assert!(made["expires_at"].is_string());
     let token = made["token"].as_str().unwrap();
@@ -270,6 +269,8 @@ async fn a_limited_token_does_only_what_it_is_for() {
     for wrong in [
         json!({ "tools": [] }),
         json!({ "tools": ["a b"] }),
+        json!({ "tools": ["probe_whoami", "nope"] }),
+        json!({ "repos": ["me/app"] }),
         json!({ "repos": ["../x"] }),
         json!({ "expires_in_seconds": 0 }),
         json!({ "expires_in_seconds": -5 }),

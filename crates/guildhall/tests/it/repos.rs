@@ -315,6 +315,61 @@ fn what_somebody_may_not_see_is_not_there() {
 }
 
 #[test]
+fn a_token_is_limited_only_to_what_its_maker_knows_of() {
+    let bench = Bench::new();
+    let up = bench.place.up(&[]);
+    bench.add(&[]);
+    assert_eq!(up.stop(), 0);
+    let (other, _) = bench.other_people();
+    let up = bench.place.up(&[]);
+    let owner = bench.owner_token();
+    let asked = |token: &str, path: &str, body: Value| {
+        let answered = ask(&up, "POST", path, Some(&bearer(token)), Some(body));
+        (answered.status, answered.text)
+    };
+    asked(&owner, "/api/agents/claude", json!({}));
+    for path in ["/api/agents/codex", "/api/agents/claude/tokens"] {
+        let (status, text) = asked(&owner, path, json!({ "tools": ["git_log", "git_blam"] }));
+        assert_eq!(status, 400, "{text}");
+        assert!(text.contains("'tools' has `git_blam`"), "{text}");
+        assert!(text.contains("Did you mean `git_blame`?"), "{text}");
+        let (status, text) = asked(&owner, path, json!({ "repos": ["acme/sight"] }));
+        assert_eq!(status, 400, "{text}");
+        assert!(text.contains("'repos' has `acme/sight`"), "{text}");
+        assert!(text.contains("Did you mean `acme/site`?"), "{text}");
+    }
+    // A refused limit makes no agent.
+    let listed = bench.place.run(&["agent", "list"]).ok();
+    assert!(!listed.contains("codex"), "{listed}");
+    let user = |limits: Value| json!({ "username": "it@example.com", "print_token": true, "limits": limits });
+    let (status, text) = asked(&owner, "/api/users", user(json!({ "tools": ["nope"] })));
+    assert_eq!(status, 400, "{text}");
+
+    // What is there is taken, the tools of repositories too though the settings mount none of them.
+    let limits = json!({ "tools": ["git_log", "local_query"], "repos": ["acme/site"] });
+    let (status, text) = asked(&owner, "/api/agents/codex", limits.clone());
+    assert_eq!(status, 200, "{text}");
+    // To who may not see it, the repository is not there.
+    for path in ["/api/agents/codex", "/api/agents/codex/tokens"] {
+        let of = |repo: &str| asked(&other, path, json!({ "repos": [repo] }));
+        let (hidden, missing) = (of("acme/site"), of("acme/gone"));
+        assert_eq!(hidden.0, 400, "{hidden:?}");
+        assert_eq!(hidden.1.replace("acme/site", "acme/gone"), missing.1);
+    }
+    let ran = bench.place.run(&[
+        "agent",
+        "token",
+        "claude",
+        "--tool",
+        "nope",
+        "--repo",
+        "acme/site",
+    ]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("`nope`"), "{ran:?}");
+}
+
+#[test]
 fn roles_and_being_public_open_a_repository_for_reading_only() {
     let bench = Bench::new();
     let up = bench.place.up(&[]);
