@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use guildhall_core::{Clock, Ids, RepoRole};
+use guildhall_core::{Clock, Ids, RepoName, RepoRole};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -256,20 +256,56 @@ impl Pipeline {
             repo,
             once,
             cursors,
-            cancelled: call.cancelled.clone(),
+            cancelled: call.cancelled,
             progress: call.progress,
         };
-        let work = AssertUnwindSafe(async { tool.run(context, arguments).await }).catch_unwind();
-        let result = tokio::select! {
-            biased;
-            result = work => result.unwrap_or_else(|panic| Err(ToolError::internal(describe(panic.as_ref())))),
-            () = call.cancelled.cancelled() => return Err(ToolError::conflict("The call was cancelled")),
-        };
-        let (payload, text) = fitted(result?, budget)?;
+        let result = self.perform(tool, context, arguments).await?;
+        let (payload, text) = fitted(result, budget)?;
         if let Some(first) = first {
             first.answer(&payload, &text);
         }
         Ok((payload, text))
+    }
+
+    /// Runs the tool to its end, or until the call is cancelled.
+    async fn perform(
+        &self,
+        tool: &Tool,
+        context: CallContext,
+        arguments: JsonObject,
+    ) -> Result<Value, ToolError> {
+        let cancelled = context.cancelled.clone();
+        let repo = context.repo.as_ref();
+        let within = repo.map(|repo| (context.caller.clone(), repo.name.clone()));
+        let work = AssertUnwindSafe(async { tool.run(context, arguments).await }).catch_unwind();
+        let result = tokio::select! {
+            biased;
+            result = work => result.unwrap_or_else(|panic| Err(ToolError::internal(describe(panic.as_ref())))),
+            () = cancelled.cancelled() => return Err(ToolError::conflict("The call was cancelled")),
+        };
+        match (result, within) {
+            (Err(error), Some((caller, repo))) if error.kind == ErrorKind::Internal => {
+                Err(self.unless_gone(error, &caller, &repo).await)
+            }
+            (result, _) => result,
+        }
+    }
+
+    /// What `caller` is told of a call that failed with `error`: where `repo` was removed while it ran, what it met there was no
+    /// fault, and the answer is that of a repository which is not there.
+    async fn unless_gone(&self, error: ToolError, caller: &Caller, repo: &RepoName) -> ToolError {
+        let Some(repos) = &self.repos else {
+            return error;
+        };
+        let wanted = WantedRepo::Named(repo.as_str());
+        match repos.resolve(caller, wanted).await {
+            Err(gone) if gone.kind == ErrorKind::NotFound => {
+                let cause = error.cause.unwrap_or_default();
+                tracing::debug!(cause, "{repo} was removed while a call ran");
+                gone
+            }
+            _ => error,
+        }
     }
 
     /// The repository the call is about, if the caller is at least `least` there.

@@ -430,6 +430,24 @@ impl HostedRepos {
         self.view(&caller, &repo, Some(standing)).await
     }
 
+    /// What came of work in the repository `name`: where it was removed meanwhile, what failed on that was no fault, and the
+    /// answer is that there is none.
+    async fn unless_gone<T>(
+        &self,
+        name: &RepoName,
+        outcome: Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
+        match outcome {
+            Err(error) if matches!(error.kind, ErrorKind::Internal | ErrorKind::Upstream) => {
+                match self.0.store.repo(name.clone()).await {
+                    Ok(None) => Err(unknown(name.as_str())),
+                    _ => Err(error),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
     async fn kept(&self, name: &RepoName) -> Result<store::Repo, ToolError> {
         let kept = self.0.store.repo(name.clone()).await;
         kept?.ok_or_else(|| unknown(name.as_str()))
@@ -641,7 +659,10 @@ impl RepoHost for HostedRepos {
         caller: &'a Caller,
         repo: &'a RepoAccess,
     ) -> BoxFuture<'a, Result<RepoView, ToolError>> {
-        Box::pin(self.view(caller, repo, None))
+        Box::pin(async move {
+            let shown = self.view(caller, repo, None).await;
+            self.unless_gone(&repo.name, shown).await
+        })
     }
 
     fn add(&self, by: Principal, new: NewRepo) -> BoxFuture<'_, Result<RepoView, ToolError>> {
@@ -654,11 +675,19 @@ impl RepoHost for HostedRepos {
         name: RepoName,
         merge: bool,
     ) -> BoxFuture<'_, Result<RepoView, ToolError>> {
-        whole(self.clone().synced(by, name, merge))
+        let this = self.clone();
+        whole(async move {
+            let synced = this.clone().synced(by, name.clone(), merge).await;
+            this.unless_gone(&name, synced).await
+        })
     }
 
     fn push(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<RepoView, ToolError>> {
-        whole(self.clone().pushed(by, name))
+        let this = self.clone();
+        whole(async move {
+            let pushed = this.clone().pushed(by, name.clone()).await;
+            this.unless_gone(&name, pushed).await
+        })
     }
 
     fn remove(&self, by: Principal, name: RepoName) -> BoxFuture<'_, Result<(), ToolError>> {
@@ -672,12 +701,13 @@ impl RepoHost for HostedRepos {
     ) -> BoxFuture<'a, Result<Vec<u8>, ToolError>> {
         Box::pin(async move {
             let name = repo.name.clone();
-            self.blocking(move |open| {
-                open.opened(&name)?
-                    .hosted
-                    .advertise_refs(protocol.as_deref())
-            })
-            .await
+            let advertised = self
+                .blocking(move |open| {
+                    let hosted = open.opened(&name)?.hosted;
+                    hosted.advertise_refs(protocol.as_deref())
+                })
+                .await;
+            self.unless_gone(&repo.name, advertised).await
         })
     }
 
@@ -689,9 +719,10 @@ impl RepoHost for HostedRepos {
     ) -> BoxFuture<'a, Result<PackStream, ToolError>> {
         Box::pin(async move {
             let name = repo.name.clone();
-            let hosted = self
+            let opened = self
                 .blocking(move |open| Ok(open.opened(&name)?.hosted))
-                .await?;
+                .await;
+            let hosted = self.unless_gone(&repo.name, opened).await?;
             let pack = hosted
                 .upload_pack(protocol.as_deref(), std::io::Cursor::new(request))
                 .map_err(|error| refusal(&error))?;

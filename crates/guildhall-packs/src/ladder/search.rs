@@ -1,11 +1,11 @@
 //! `ladder_search`: full-text search over the summaries of every repository that the caller may see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use guildhall_core::ladder::{LONGEST_QUERY, Query, RungKind};
 use guildhall_core::{Principal, RepoName, RepoRole};
-use guildhall_store::{Hit, MOST_RANKED, Search, SearchPosition};
+use guildhall_store::{Found, Hit, MOST_RANKED, Search, SearchPosition};
 use guildhall_tools::{CallContext, RepoAccess, Scope, Tool, ToolError, json_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,13 +92,17 @@ async fn search(
     arguments: Arguments,
 ) -> Result<Page, ToolError> {
     let wanted = wanted(context, arguments)?;
-    let found = summaries.ladder.search(wanted).await?;
+    let mut found = summaries.ladder.search(wanted).await?;
+    let stale = match all_stale(summaries, &found.hits).await {
+        Err(error) if !drop_gone(summaries, &mut found).await? => return Err(error),
+        Err(_) => all_stale(summaries, &found.hits).await?,
+        Ok(stale) => stale,
+    };
     let total = found.total;
     let next = found.next;
     let all = found.hits.len();
     let (mut results, mut positions) = (Vec::with_capacity(all), Vec::with_capacity(all));
     let mut room = context.budget.bytes().saturating_sub(FRAME);
-    let stale = all_stale(summaries, &found.hits).await?;
     for (hit, stale) in found.hits.into_iter().zip(stale) {
         let result = Item {
             repo: hit.repo.into(),
@@ -163,6 +167,20 @@ fn wanted(context: &CallContext, arguments: Arguments) -> Result<Search, ToolErr
         limit: usize::try_from(arguments.limit.unwrap_or(USUAL).clamp(1, MOST))
             .map_err(ToolError::internal)?,
     })
+}
+
+/// Drops what was found in repositories that were removed since. Tells whether there was any.
+async fn drop_gone(summaries: &Summaries, found: &mut Found) -> Result<bool, ToolError> {
+    let before = found.hits.len();
+    let repos: BTreeSet<RepoName> = found.hits.iter().map(|hit| hit.repo.clone()).collect();
+    for repo in repos {
+        if summaries.repos.repo(repo.clone()).await?.is_none() {
+            found.hits.retain(|hit| hit.repo != repo);
+        }
+    }
+    let dropped = before - found.hits.len();
+    found.total = found.total.saturating_sub(dropped);
+    Ok(dropped > 0)
 }
 
 /// For each find, whether the code has changed since; each repository is opened once.

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use futures::future::BoxFuture;
 use guildhall_core::{Principal, RepoName, RepoRole, SystemClock};
@@ -18,10 +19,20 @@ const CONTRIBUTOR: &str = "me@example.com";
 struct Hosted {
     store: Store,
     repository: Arc<Repository>,
+    /// Which is removed in the moment it is to be opened.
+    going: Arc<Mutex<Option<RepoName>>>,
 }
 
 impl Repositories for Hosted {
-    fn open(&self, _: &RepoAccess) -> Result<Arc<Repository>, ToolError> {
+    fn open(&self, repo: &RepoAccess) -> Result<Arc<Repository>, ToolError> {
+        let going = self.going.lock().unwrap().clone();
+        if going.is_some_and(|going| going == repo.name) {
+            let act = Act::new(OWNER.parse().unwrap(), SystemClock.now());
+            let removed = self.store.remove_repo(act, repo.name.clone());
+            // The second time it is gone already.
+            let _ = tokio::runtime::Handle::current().block_on(removed);
+            return Err(ToolError::internal("it is gone"));
+        }
         Ok(Arc::clone(&self.repository))
     }
 }
@@ -55,6 +66,7 @@ struct Bench {
     git_dir: PathBuf,
     store: Store,
     tools: UnderTest,
+    going: Arc<Mutex<Option<RepoName>>>,
 }
 
 impl Bench {
@@ -86,9 +98,11 @@ impl Bench {
         let role = Role::Repo(RepoRole::Contributor);
         let granted = store.grant(act(), "acme/site".parse().unwrap(), contributor, role);
         granted.await.unwrap();
+        let going = Arc::<Mutex<_>>::default();
         let hosted = Arc::new(Hosted {
             store: store.clone(),
             repository,
+            going: Arc::clone(&going),
         });
         let summaries = Summaries {
             ladder: Arc::new(store.clone()),
@@ -101,6 +115,7 @@ impl Bench {
             git_dir,
             store,
             tools: UnderTest::new(pack(&summaries), Some(hosted)),
+            going,
         }
     }
 
@@ -686,6 +701,27 @@ async fn only_who_may_writes_and_nobody_finds_what_they_cannot_see() {
             .await["total"],
         2
     );
+    bench.store.close().await;
+}
+
+#[tokio::test]
+async fn a_repository_that_is_removed_during_a_search_is_left_out_of_it() {
+    let bench = Bench::new().await;
+    for repo in ["acme/site", "acme/other"] {
+        bench
+            .ok(
+                "ladder_write_rung",
+                json!({ "repo": repo, "path": "src/", "summary": "Holds the sources", "anchor_commit": "main" }),
+            )
+            .await;
+    }
+    let query = json!({ "query": "sources" });
+    assert_eq!(bench.ok("ladder_search", query.clone()).await["total"], 2);
+    *bench.going.lock().unwrap() = Some("acme/other".parse().unwrap());
+    let found = bench.ok("ladder_search", query).await;
+    assert_eq!(found["total"], 1, "{found}");
+    assert_eq!(found["results"][0]["repo"], "acme/site", "{found}");
+    assert_eq!(found["results"][1], Value::Null, "{found}");
     bench.store.close().await;
 }
 

@@ -434,3 +434,67 @@ async fn a_key_that_the_store_keeps_is_handed_on_and_not_kept_twice() {
     assert_eq!(first, same);
     assert_ne!(first.arguments, other.arguments);
 }
+
+/// One repository, which is there until it is removed.
+#[derive(Default)]
+struct Removable(std::sync::atomic::AtomicBool);
+
+impl RepoResolver for Removable {
+    fn resolve<'a>(
+        &'a self,
+        _: &'a Caller,
+        _: WantedRepo<'a>,
+    ) -> futures::future::BoxFuture<'a, Result<RepoAccess, ToolError>> {
+        let is_gone = self.0.load(std::sync::atomic::Ordering::SeqCst);
+        let found = if is_gone {
+            Err(ToolError::not_found("There is no repository `acme/site`"))
+        } else {
+            Ok(RepoAccess {
+                name: "acme/site".parse().unwrap(),
+                role: RepoRole::Owner,
+                coordinates: false,
+            })
+        };
+        Box::pin(std::future::ready(found))
+    }
+}
+
+#[tokio::test]
+async fn a_repository_that_is_removed_while_a_call_runs_is_not_there() {
+    for removed in [false, true] {
+        let repos = Arc::new(Removable::default());
+        let within = Arc::clone(&repos);
+        let read = Tool::new("repo_read", "Read", "Use it in tests.")
+            .scope(Scope::Repo(RepoRole::Reader))
+            .handler(move |_, _: Arguments| {
+                within.0.store(removed, std::sync::atomic::Ordering::SeqCst);
+                async { Err::<Echo, _>(ToolError::internal("cannot be opened")) }
+            });
+        let catalog = Catalog::mount([Pack::new("test", vec![read])]).unwrap();
+        let pipeline = Pipeline {
+            repos: Some(repos),
+            ..pipeline()
+        };
+        let Value::Object(arguments) = json!({ "text": "x" }) else {
+            unreachable!()
+        };
+        let call = Call {
+            catalog: &catalog,
+            caller: Caller::new("you@example.com".parse().unwrap()),
+            tool: "repo_read",
+            arguments,
+            door: Door::Http,
+            repo: None,
+            cancelled: CancellationToken::new(),
+            progress: Progress::default(),
+        };
+        let answer = pipeline.call(call).await;
+        let failure = answer.failure.unwrap();
+        if removed {
+            assert_eq!(failure.kind, ErrorKind::NotFound);
+            assert_eq!(failure.message, "There is no repository `acme/site`");
+        } else {
+            assert_eq!(failure.kind, ErrorKind::Internal);
+        }
+    }
+}

@@ -667,3 +667,53 @@ fn a_branch_and_an_origin_that_both_moved_are_merged_and_go_home() {
         world.remote_head()
     );
 }
+
+#[test]
+fn work_on_a_repository_that_is_being_removed_finds_it_not_there() {
+    let world = World::new();
+    // Removals wait for this lock, with the repository's turn in their hands and the repository still there.
+    let path = world.bench.place.state().join("repos/lock");
+    let lock = std::fs::File::options()
+        .write(true)
+        .open(path)
+        .expect("a repository was taken in");
+    lock.lock().expect("nobody holds it");
+    let head = world.remote_head();
+    let changeset = world.changeset(&[("NEW", "n\n")]);
+    let mut calls: Vec<TcpStream> = Vec::new();
+    std::thread::scope(|scope| {
+        let removal = scope.spawn(|| {
+            let owner = Some(bearer(world.token("owner")));
+            ask(
+                world.up(),
+                "DELETE",
+                "/api/repos/acme/site",
+                owner.as_deref(),
+                None,
+            )
+            .status
+        });
+        // Time to reach the turn, for the removal and then for the commits behind it. One that comes later finds the
+        // repository gone from the start, which is the same answer.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        for _ in 0..2 {
+            calls.push(world.send("owner", "commit_changeset", &changeset));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        lock.unlock().expect("it is ours");
+        assert_eq!(removal.join().expect("it is answered"), 200);
+    });
+    for mut call in calls {
+        let mut answer = String::new();
+        call.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        assert!(
+            answer.contains("There is no repository `acme/site`"),
+            "{answer}"
+        );
+    }
+    assert!(!world.bench.hosted().exists());
+    // Nothing of it is in what is taken in under that name.
+    world.bench.add(&["--public"]);
+    assert_eq!(world.remote_head(), head);
+}
