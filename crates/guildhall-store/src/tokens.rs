@@ -17,6 +17,17 @@ use crate::{Store, principals};
 /// How exactly the last use of a token is kept: a write for every call would cost more than the call.
 pub const LAST_USE_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
+/// The tokens that are good at `$1`, each with its principal and that one's user.
+macro_rules! good_tokens {
+    () => {
+        " FROM tokens t
+         JOIN principals p ON p.name = t.principal
+         JOIN principals u ON u.name = p.user_name
+         WHERE t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $1)
+            AND p.disabled_at IS NULL AND u.disabled_at IS NULL"
+    };
+}
+
 macro_rules! columns {
     ($rest:literal) => {
         concat!(
@@ -93,6 +104,9 @@ pub trait Tokens: Send + Sync {
     /// principal or that one's user is disabled.
     fn bearer(&self, hash: [u8; 32], at: Timestamp) -> Answer<'_, Option<Bearer>>;
 
+    /// Whether the token with this id is good at `at`, as [`Tokens::bearer`] tells it of the token itself.
+    fn holds(&self, id: &str, at: Timestamp) -> Answer<'_, bool>;
+
     /// Notes that a token was used. Writes at most once in [`LAST_USE_WITHIN`].
     fn used(&self, id: &str, at: Timestamp) -> Answer<'_, ()>;
 
@@ -118,6 +132,13 @@ impl Tokens for Store {
 
     fn bearer(&self, hash: [u8; 32], at: Timestamp) -> Answer<'_, Option<Bearer>> {
         Box::pin(self.read((hash, at), |tx, (hash, at)| Box::pin(bearer(tx, hash, *at))))
+    }
+
+    fn holds(&self, id: &str, at: Timestamp) -> Answer<'_, bool> {
+        const SQL: &str = concat!("SELECT t.id", good_tokens!(), " AND t.id = $2");
+        Box::pin(self.read((id.to_owned(), at), |tx, (id, at)| {
+            Box::pin(async move { Ok(tx.row(SQL, args![*at, id]).await?.is_some()) })
+        }))
     }
 
     fn used(&self, id: &str, at: Timestamp) -> Answer<'_, ()> {
@@ -187,15 +208,13 @@ pub(crate) async fn issue(tx: &mut Tx, act: &Act, token: &NewToken) -> Result<To
 async fn bearer(tx: &mut Tx, hash: &[u8; 32], at: Timestamp) -> Result<Option<Bearer>> {
     let row = tx
         .row(
-            "SELECT t.id, t.principal, t.created_at, t.created_by, t.last_used_at, t.expires_at,
-                t.repos, t.tools, t.session, t.role, t.revoked_at, p.operator
-             FROM tokens t
-             JOIN principals p ON p.name = t.principal
-             JOIN principals u ON u.name = p.user_name
-             WHERE t.hash = $1 AND t.revoked_at IS NULL
-                AND (t.expires_at IS NULL OR t.expires_at > $2)
-                AND p.disabled_at IS NULL AND u.disabled_at IS NULL",
-            args![hash, at],
+            concat!(
+                "SELECT t.id, t.principal, t.created_at, t.created_by, t.last_used_at, t.expires_at,
+                    t.repos, t.tools, t.session, t.role, t.revoked_at, p.operator",
+                good_tokens!(),
+                " AND t.hash = $2"
+            ),
+            args![at, hash],
         )
         .await?;
     row.map(|mut row| {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use guildhall_core::{Clock, Ids, Principal};
@@ -14,6 +15,7 @@ use guildhall_store::team::{Seen, Sightings};
 use guildhall_store::{Bearer, Principals as _, Store, Tokens as _};
 use guildhall_tools::Caller;
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
 
 use super::{AuthError, Authenticator, Issued, Token, TokenLimits};
 
@@ -25,6 +27,9 @@ const AGENTS: &str = "agents";
 /// How long a token that was good is taken as good without asking the store. Revoking one here forgets all at once; a
 /// revocation on another node of the same database is heard of within this time.
 const KNOWN_FOR: SignedDuration = SignedDuration::from_secs(1);
+
+/// How often it is looked whether the token of an open stream is still good.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Tokens remembered at once; more are asked for each time.
 const MOST_KNOWN: usize = 10_000;
@@ -38,6 +43,8 @@ pub struct Directory {
     owner: Principal,
     sightings: Sightings,
     known: RwLock<Remembered>,
+    /// Told each time everything is forgotten.
+    forgot: watch::Sender<()>,
 }
 
 /// The tokens that were good a moment ago, by their hashes.
@@ -83,6 +90,7 @@ impl Directory {
             ids,
             owner,
             known: RwLock::default(),
+            forgot: watch::Sender::new(()),
         };
         if directory.valid_at(&directory.owner_path()).await?.is_none() {
             directory
@@ -117,6 +125,30 @@ impl Directory {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.tokens.clear();
         known.forgotten += 1;
+        drop(known);
+        self.forgot.send_replace(());
+    }
+
+    /// Whether the token of `caller` is good at this moment. Who came without one is always let.
+    ///
+    /// # Errors
+    ///
+    /// Those of the database.
+    pub async fn holds(&self, caller: &Caller) -> guildhall_store::Result<bool> {
+        match &caller.token {
+            Some(id) => self.store.holds(id, self.clock.now()).await,
+            None => Ok(true),
+        }
+    }
+
+    /// Returns once the token of `caller` is good no more: at once where it is revoked here, within a second where it runs out
+    /// or is revoked on another node. While the database does not answer, it is taken as good.
+    pub async fn until_over(&self, caller: &Caller) {
+        let mut forgot = self.forgot.subscribe();
+        while !matches!(self.holds(caller).await, Ok(false)) {
+            // The sender is ours: it does not end before this does.
+            let _ = tokio::time::timeout(LOOK_AGAIN, forgot.changed()).await;
+        }
     }
 
     async fn valid_at(&self, path: &Path) -> guildhall_store::Result<Option<Caller>> {

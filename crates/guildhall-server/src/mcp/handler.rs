@@ -86,9 +86,7 @@ impl McpHandler {
 
     fn asked(&self, extensions: &rmcp::model::Extensions) -> Result<Asked, ErrorData> {
         let found = extensions.get::<Parts>().map(|parts| &parts.extensions);
-        let caller = found.and_then(|found| found.get::<Caller>()).cloned();
-        let caller =
-            caller.ok_or_else(|| ErrorData::internal_error("The request has no caller", None))?;
+        let caller = caller(extensions)?;
         let selection = found
             .and_then(|found| found.get::<Selected>())
             .map_or_else(Selection::default, |s| s.0.clone());
@@ -116,6 +114,11 @@ impl McpHandler {
         })
     }
 
+    /// Whether the token of `caller` is still good, so that they may hear of what changes.
+    async fn may_hear(&self, caller: &Caller) -> bool {
+        !matches!(self.app.parts.directory.holds(caller).await, Ok(false))
+    }
+
     /// What every result for a 2026-07-28 client carries (MCP 2026-07-28, "Server info in results").
     fn result_meta(&self, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
         let modern = context
@@ -128,6 +131,14 @@ impl McpHandler {
             meta
         })
     }
+}
+
+/// Who makes a request.
+fn caller(extensions: &rmcp::model::Extensions) -> Result<Caller, ErrorData> {
+    let found = extensions.get::<Parts>();
+    let caller = found.and_then(|parts| parts.extensions.get::<Caller>());
+    let caller = caller.cloned();
+    caller.ok_or_else(|| ErrorData::internal_error("The request has no caller", None))
 }
 
 /// Who asks, of which tools, and in which repository where the address names one.
@@ -251,14 +262,21 @@ impl ServerHandler for McpHandler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let caller = caller(&context.request_context().extensions)?;
         let mut changes = self.app.parts.mounts.changes();
+        let over = self.app.parts.directory.until_over(&caller);
+        tokio::pin!(over);
         changes.mark_unchanged();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.app.parts.shutdown.cancelled() => return Ok(()),
+                () = &mut over => return Ok(()),
                 seen = changes.changed() => {
-                    if seen.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                    let told = seen.is_ok()
+                        && self.may_hear(&caller).await
+                        && context.sink().notify_tool_list_changed().await.is_ok();
+                    if !told {
                         return Ok(());
                     }
                 }
@@ -267,8 +285,12 @@ impl ServerHandler for McpHandler {
     }
 
     /// A session of an older client: it hears of changed tools over its own stream, until the session ends and its handler
-    /// is let go with it.
+    /// is let go with it, or the token that opened it is good no more.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let Ok(caller) = caller(&context.extensions) else {
+            return;
+        };
+        let this = self.clone();
         let (peer, mut changes) = (context.peer, self.app.parts.mounts.changes());
         let (shutdown, ended) = (self.app.parts.shutdown.clone(), self.life.end());
         changes.mark_unchanged();
@@ -278,7 +300,10 @@ impl ServerHandler for McpHandler {
                     () = shutdown.cancelled() => return,
                     () = ended.cancelled() => return,
                     seen = changes.changed() => {
-                        if seen.is_err() || peer.notify_tool_list_changed().await.is_err() {
+                        let told = seen.is_ok()
+                            && this.may_hear(&caller).await
+                            && peer.notify_tool_list_changed().await.is_ok();
+                        if !told {
                             return;
                         }
                     }

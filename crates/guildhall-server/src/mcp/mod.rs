@@ -65,7 +65,7 @@ where
     let handler = McpHandler::new(Arc::clone(app));
     let handler: Arc<dyn Fn() -> H + Send + Sync> = Arc::new(move || wrap(handler.clone()));
     if app.parts.mcp_sessions {
-        return Arc::new(Sessions::new(&handler, &config, &app.parts.shutdown));
+        return Arc::new(Sessions::new(&handler, &config, app));
     }
     let manager = Arc::new(NeverSessionManager::default());
     Arc::new(Stateless(StreamableHttpService::new(

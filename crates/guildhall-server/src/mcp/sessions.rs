@@ -1,10 +1,10 @@
 //! Sessions of clients up to 2025-11-25: whose they are, how many there may be, and how their streams begin.
 //!
 //! rmcp keeps the sessions themselves. A session belongs to the principal that opened it; to everybody else it does not
-//! exist, whatever valid token they have.
+//! exist, whatever valid token they have. It ends with the token that opened it, and so does what is heard over it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
@@ -15,12 +15,15 @@ use guildhall_tools::{Caller, ErrorKind, ToolError};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Endpoint, envelope};
+use crate::auth::Directory;
+use crate::state::App;
 
 /// Sessions one principal may have open. An agent needs one; what is never closed ends after five idle minutes.
 const MOST_SESSIONS: usize = 100;
@@ -37,8 +40,19 @@ const SESSIONLESS_SINCE: &str = "2026-07-28";
 pub(super) struct Sessions<H> {
     primed: Kept<H>,
     unprimed: Kept<H>,
-    owners: Mutex<HashMap<String, Principal>>,
+    owners: Owners,
+    directory: Arc<Directory>,
     shutdown: CancellationToken,
+}
+
+/// The open sessions by their ids.
+type Owners = Arc<Mutex<HashMap<String, Owner>>>;
+
+/// Whose a session is.
+struct Owner {
+    principal: Principal,
+    /// Ends the wait for the end of the token that opened it.
+    _waits: DropGuard,
 }
 
 struct Kept<H> {
@@ -76,25 +90,27 @@ impl<H: ServerHandler> Sessions<H> {
     pub(super) fn new(
         handler: &Arc<dyn Fn() -> H + Send + Sync>,
         config: &StreamableHttpServerConfig,
-        shutdown: &CancellationToken,
+        app: &App,
     ) -> Self {
         Self {
             primed: Kept::new(handler, config, true),
             unprimed: Kept::new(handler, config, false),
-            owners: Mutex::default(),
-            shutdown: shutdown.clone(),
+            owners: Owners::default(),
+            directory: Arc::clone(&app.parts.directory),
+            shutdown: app.parts.shutdown.clone(),
         }
     }
 
     /// A request that names a session.
     async fn resume(&self, id: &str, request: Request<Full<Bytes>>) -> Response {
-        let caller = principal(&request);
-        let owned = caller.is_some() && self.owners().get(id) == caller.as_ref();
-        if !owned {
+        let caller = caller(&request);
+        let owner = self.owners().get(id).map(|owner| owner.principal.clone());
+        let holder = caller.filter(|caller| owner.as_ref() == Some(&caller.principal));
+        let Some(caller) = holder else {
             let mut unknown = Response::new(Body::empty());
             *unknown.status_mut() = StatusCode::NOT_FOUND;
             return unknown;
-        }
+        };
         let method = request.method().clone();
         let kept = if self.unprimed.has(id).await {
             &self.unprimed
@@ -103,9 +119,15 @@ impl<H: ServerHandler> Sessions<H> {
         };
         let response = kept.handle(request).await;
         match method {
-            // A session's own stream has no other end than the server's.
+            // A session's own stream has no other end than the server's and that of the token it was opened with.
             Method::GET => response.map(|body| {
-                let ended = self.shutdown.clone().cancelled_owned();
+                let (shutdown, directory) = (self.shutdown.clone(), Arc::clone(&self.directory));
+                let ended = Box::pin(async move {
+                    tokio::select! {
+                        () = shutdown.cancelled() => {}
+                        () = directory.until_over(&caller) => {}
+                    }
+                });
                 Body::from_stream(body.into_data_stream().take_until(ended))
             }),
             Method::DELETE if response.status().is_success() => {
@@ -118,17 +140,20 @@ impl<H: ServerHandler> Sessions<H> {
 
     /// An `initialize` of the revision `version`.
     async fn open(&self, version: &str, request: Request<Full<Bytes>>) -> Response {
-        let Some(caller) = principal(&request) else {
+        let Some(caller) = caller(&request) else {
             return envelope::refused(&ToolError::internal("a request without a caller"));
         };
         self.forget_ended().await;
         let open = self
             .owners()
             .values()
-            .filter(|owner| **owner == caller)
+            .filter(|owner| owner.principal == caller.principal)
             .count();
         if open >= MOST_SESSIONS {
-            let message = format!("`{caller}` has {open} MCP sessions open, the most there may be");
+            let message = format!(
+                "`{}` has {open} MCP sessions open, the most there may be",
+                caller.principal
+            );
             return envelope::refused(&ToolError::new(ErrorKind::RateLimited, message));
         }
         let kept = if version >= PRIMED_SINCE {
@@ -138,9 +163,35 @@ impl<H: ServerHandler> Sessions<H> {
         };
         let response = kept.handle(request).await;
         if let Some(id) = session_of(response.headers()) {
-            self.owners().insert(id.to_owned(), caller);
+            self.keep(id, caller, Arc::clone(&kept.manager));
         }
         response
+    }
+
+    /// Keeps whose the session `id` is, until it ends or the token of `caller`, who opened it, is good no more: then it is
+    /// closed.
+    fn keep(&self, id: &str, caller: Caller, manager: Arc<LocalSessionManager>) {
+        let (id, waits) = (id.to_owned(), CancellationToken::new());
+        let owner = Owner {
+            principal: caller.principal.clone(),
+            _waits: waits.clone().drop_guard(),
+        };
+        self.owners().insert(id.clone(), owner);
+        let (owners, directory) = (Arc::downgrade(&self.owners), Arc::clone(&self.directory));
+        let shutdown = self.shutdown.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = waits.cancelled() => return,
+                () = shutdown.cancelled() => return,
+                () = directory.until_over(&caller) => {}
+            }
+            if let Err(error) = manager.close_session(&id.as_str().into()).await {
+                tracing::warn!("Cannot close the session of a token that is over: {error}");
+            }
+            if let Some(owners) = owners.upgrade() {
+                locked(&owners).remove(&id);
+            }
+        });
     }
 
     async fn forget_ended(&self) {
@@ -152,9 +203,13 @@ impl<H: ServerHandler> Sessions<H> {
             .retain(|id, _| primed.contains_key(&**id) || unprimed.contains_key(&**id));
     }
 
-    fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<String, Principal>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    fn owners(&self) -> MutexGuard<'_, HashMap<String, Owner>> {
+        locked(&self.owners)
     }
+}
+
+fn locked(owners: &Owners) -> MutexGuard<'_, HashMap<String, Owner>> {
+    owners.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<H: ServerHandler> Endpoint for Sessions<H> {
@@ -201,9 +256,8 @@ fn opened_version(body: &[u8]) -> Option<String> {
     Some(version.unwrap_or_default().to_owned())
 }
 
-fn principal(request: &Request<Full<Bytes>>) -> Option<Principal> {
-    let caller = request.extensions().get::<Caller>();
-    caller.map(|caller| caller.principal.clone())
+fn caller(request: &Request<Full<Bytes>>) -> Option<Caller> {
+    request.extensions().get::<Caller>().cloned()
 }
 
 fn session_of(headers: &HeaderMap) -> Option<&str> {

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use guildhall_testing::{Mounts, Setup, TestServer};
+use guildhall_core::Clock as _;
+use guildhall_server::auth::TokenLimits;
+use guildhall_testing::{Mounts, SetClock, Setup, TestServer};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::support::{
@@ -10,7 +15,11 @@ use crate::support::{
 };
 
 async fn open(server: &TestServer, version: &str) -> (String, Reply) {
-    let reply = Call::initialize(server, version).send().await;
+    open_as(server, version, server.token()).await
+}
+
+async fn open_as(server: &TestServer, version: &str, token: &str) -> (String, Reply) {
+    let reply = Call::initialize(server, version).token(token).send().await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let id = reply
         .header("mcp-session-id")
@@ -18,6 +27,7 @@ async fn open(server: &TestServer, version: &str) -> (String, Reply) {
         .to_owned();
     let notification = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let accepted = Call::mcp(server, &notification)
+        .token(token)
         .with("mcp-session-id", &id)
         .with("mcp-protocol-version", version)
         .send()
@@ -223,5 +233,99 @@ async fn a_session_that_was_ended_leaves_nothing_that_listens() {
             .await;
         assert!(ended.status < 300, "{}: {}", ended.status, ended.body);
     }
+    listeners(&mounts, 0).await;
+}
+
+/// The event stream of the session `id`.
+async fn stream(server: &TestServer, id: &str, token: &str) -> Incoming {
+    let call = Call::new(server, "GET", "/mcp")
+        .with("accept", "text/event-stream")
+        .with("mcp-session-id", id)
+        .with("mcp-protocol-version", LEGACY)
+        .token(token);
+    call.open().await.into_body()
+}
+
+/// What a stream that ends by itself has said.
+async fn to_its_end(stream: Incoming) -> String {
+    let whole = tokio::time::timeout(PATIENCE, stream.collect()).await;
+    let whole = whole.expect("it ends").expect("it ends well");
+    String::from_utf8_lossy(&whole.to_bytes()).into_owned()
+}
+
+#[tokio::test]
+async fn a_session_ends_with_the_token_that_opened_it() {
+    let (mounts, clock) = (crate::support::mounts(), SetClock::new());
+    let setup = Setup {
+        sessions: true,
+        clock: clock.clone(),
+        ..Setup::of(mounts.clone())
+    };
+    let server = TestServer::start(setup).await;
+    let (accounts, owner) = (server.accounts(), server.accounts().owner().clone());
+    let agent = owner.agent("claude").unwrap();
+    accounts.add_agent(&owner, agent.clone()).await.unwrap();
+    let token = async |hours: Option<i64>| {
+        let limits = TokenLimits {
+            expires_at: hours.map(|hours| clock.now() + SignedDuration::from_hours(hours)),
+            ..TokenLimits::default()
+        };
+        let (token, kept) = accounts.issue(&owner, agent.clone(), limits).await.unwrap();
+        (token.expose().to_owned(), kept.id)
+    };
+    let opened = async |token: &str| {
+        let session = open_as(&server, LEGACY, token).await.0;
+        let told = stream(&server, &session, token).await;
+        (session, told)
+    };
+    let (revoked, revoked_id) = token(None).await;
+    let (short, _) = token(Some(1)).await;
+    let (kept, _) = token(None).await;
+    let (first, hears_first) = opened(&revoked).await;
+    let (second, hears_second) = opened(&short).await;
+    let (third, mut hears_third) = opened(&kept).await;
+    // A stream ends with its own token too, where another one of the same agent opened the session.
+    let (beside, beside_id) = token(None).await;
+    let (fourth, _) = opened(&kept).await;
+    let hears_beside = stream(&server, &fourth, &beside).await;
+    listeners(&mounts, 4).await;
+
+    accounts.revoke(&owner, &revoked_id).await.unwrap();
+    assert!(!to_its_end(hears_first).await.contains("list_changed"));
+    listeners(&mounts, 3).await;
+    clock.pass(Duration::from_hours(2));
+    assert!(!to_its_end(hears_second).await.contains("list_changed"));
+    listeners(&mounts, 2).await;
+    accounts.revoke(&owner, &beside_id).await.unwrap();
+    assert!(!to_its_end(hears_beside).await.contains("list_changed"));
+
+    // Their sessions are gone, and those of others go on.
+    for (session, status) in [(&first, 404), (&second, 404), (&third, 200), (&fourth, 200)] {
+        let reply = list(&server, session).token(&kept).send().await;
+        assert_eq!(reply.status, status, "{}", reply.body);
+    }
+    mounts.mount(crate::support::catalog());
+    read_until(&mut hears_third, "list_changed").await;
+}
+
+#[tokio::test]
+async fn a_subscription_ends_with_its_token() {
+    let mounts = crate::support::mounts();
+    let server = TestServer::start(Setup::of(mounts.clone())).await;
+    let (accounts, owner) = (server.accounts(), server.accounts().owner().clone());
+    let token = server.agent_token("claude").await;
+    let wanted = json!({ "notifications": { "toolsListChanged": true } });
+    let mut told = Call::modern(&server, "subscriptions/listen", wanted)
+        .token(&token)
+        .open()
+        .await
+        .into_body();
+    read_until(&mut told, "acknowledged").await;
+    accounts
+        .disable(&owner, owner.agent("claude").unwrap())
+        .await
+        .unwrap();
+    let rest = to_its_end(told).await;
+    assert!(!rest.contains("list_changed"), "{rest}");
     listeners(&mounts, 0).await;
 }
