@@ -58,15 +58,8 @@ fn wire(
     let settings = &loaded.settings;
     let active = settings.active_tracker();
     let mut names = default_packs(active.provider);
+    all_can_be_mounted(loaded)?;
     for pack in &settings.tools.packs {
-        if !PACKS.contains(&pack.name.as_str()) {
-            let known = PACKS.join(", ");
-            let message = format!(
-                "unsupported tool pack: {} (known tool packs: {known})",
-                pack.name
-            );
-            return Err(loaded.refusal(&format!("tools.{}", pack.name), Some(pack.at), message));
-        }
         if !names.contains(&pack.name.as_str()) {
             names.push(&pack.name);
         }
@@ -82,13 +75,7 @@ fn wire(
         (Provider::Memory, _) => Arc::new(MemoryTracker::new(
             active.issues.clone().unwrap_or_default(),
         )),
-        (provider, _) => {
-            let message = format!(
-                "tracker `{}` is not part of this version: use local or memory",
-                provider.as_str()
-            );
-            return Err(loaded.refusal("tracker.kind", None, message));
-        }
+        (provider, _) => return Err(no_such_tracker(loaded, provider)),
     };
     let pack = |name: &str| match (name, parts) {
         ("local", _) => board.as_ref().map(guildhall_packs::local::pack),
@@ -109,6 +96,41 @@ fn wire(
         tracker,
         board,
     })
+}
+
+/// Refuses packs and a tracker of which there are none, all at once.
+fn all_can_be_mounted(loaded: &Loaded) -> Result<(), SettingsError> {
+    let provider = loaded.settings.active_tracker().provider;
+    let mut wrong = Vec::new();
+    if !matches!(provider, Provider::Local | Provider::Memory) {
+        wrong.push(no_such_tracker(loaded, provider));
+    }
+    let packs = loaded.settings.tools.packs.iter();
+    wrong.extend(
+        packs
+            .filter(|pack| !PACKS.contains(&pack.name.as_str()))
+            .map(|pack| {
+                let known = PACKS.join(", ");
+                let message = format!(
+                    "unsupported tool pack: {} (known tool packs: {known})",
+                    pack.name
+                );
+                loaded.refusal(&format!("tools.{}", pack.name), Some(pack.at), message)
+            }),
+    );
+    let all = wrong.into_iter().reduce(|mut all, next| {
+        all.problems.extend(next.problems);
+        all
+    });
+    all.map_or(Ok(()), Err)
+}
+
+fn no_such_tracker(loaded: &Loaded, provider: Provider) -> SettingsError {
+    let message = format!(
+        "tracker `{}` is not part of this version: use local or memory",
+        provider.as_str()
+    );
+    loaded.refusal("tracker.kind", None, message)
 }
 
 /// The packs a dispatch tracker mounts by itself (Lorenz page, "How tools mount").
@@ -347,6 +369,16 @@ mod tests {
             error.contains("unsupported tool pack: locale (known tool packs: local, git, ladder, lanes, code, roles, team)"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn everything_that_cannot_be_mounted_is_told_at_once() {
+        let (_dir, workspace) = workspace(Some(
+            "---\ntracker:\n  kind: memory\ntools:\n  locale: {}\n  gti: {}\n---\n",
+        ));
+        let error = check(&load(&workspace)).err().unwrap();
+        let paths: Vec<&str> = error.problems.iter().map(|p| p.path.as_str()).collect();
+        assert_eq!(paths, ["tools.locale", "tools.gti"]);
     }
 
     #[tokio::test]
