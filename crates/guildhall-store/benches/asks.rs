@@ -181,10 +181,10 @@ const LOOK: &str = "SELECT a.id, a.lane, a.kind, a.title, a.body, a.depends_on, 
     FROM asks a JOIN lanes l ON l.repo = a.repo AND l.id = a.lane
     LEFT JOIN changesets c ON c.id = a.changeset
     WHERE a.repo = $1 AND a.id = $2";
-const STANDING: &str = "SELECT h.public, u.operator, r.lane, r.role FROM repos h
+const STANDING: &str = "SELECT h.public, u.operator, g.lane, g.role FROM repos h
     LEFT JOIN principals p ON p.name = $4
     LEFT JOIN principals u ON u.name = $1 AND u.disabled_at IS NULL AND p.disabled_at IS NULL
-    LEFT JOIN roles r ON r.user_name = u.name AND r.repo = h.name AND r.lane IN ('', $3)
+    LEFT JOIN roles g ON g.user_name = u.name AND g.repo = h.name AND g.lane IN ('', $3)
     WHERE h.name = $2";
 const TAKE: &str = "UPDATE asks SET state = 'claimed', claimed_by = $4, fence = fence + 1,
         claimed_at = LATER(NOW, changed_at), changed_at = LATER(NOW, changed_at),

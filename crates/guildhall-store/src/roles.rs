@@ -139,16 +139,57 @@ impl Roles for Store {
     }
 }
 
+/// That `u` is the user called `$user`, and not disabled: whoever is disabled is nobody.
+macro_rules! is_user {
+    ($user:literal) => {
+        concat!("u.name = ", $user, " AND u.disabled_at IS NULL")
+    };
+}
+pub(crate) use is_user;
+
+/// That `g` is a role that `$user` has on `$repo` or on a lane of it.
+macro_rules! is_role {
+    ($user:literal, $repo:literal) => {
+        concat!("g.user_name = ", $user, " AND g.repo = ", $repo)
+    };
+}
+pub(crate) use is_role;
+
+/// Whether the user `$user` may read the repo `p`: the same as a standing on it. What is asked of the user alone is asked
+/// once, not for each row.
+macro_rules! may_read {
+    ($user:literal) => {
+        concat!(
+            "CASE WHEN p.public = 1
+                OR (SELECT u.operator FROM principals u WHERE ",
+            $crate::roles::is_user!($user),
+            ") = 1
+                OR (EXISTS (SELECT 1 FROM principals u WHERE ",
+            $crate::roles::is_user!($user),
+            ") AND EXISTS (SELECT 1 FROM roles g WHERE ",
+            $crate::roles::is_role!($user, "p.name"),
+            " AND g.lane = ''))
+             THEN 1 ELSE 0 END"
+        )
+    };
+}
+pub(crate) use may_read;
+
 async fn readable(tx: &mut Tx, user: Option<&Principal>) -> Result<Vec<(Repo, RepoRole)>> {
     let user = user.map(Principal::name);
     let rows = tx
         .rows(
-            "SELECT h.name, h.public, h.default_branch, h.head, h.origin, h.created_at, h.created_by,
-                u.operator, r.lane, r.role
-             FROM repos h
-             LEFT JOIN principals u ON u.name = $1 AND u.disabled_at IS NULL
-             LEFT JOIN roles r ON r.user_name = u.name AND r.repo = h.name AND r.lane = ''
-             ORDER BY h.name",
+            concat!(
+                "SELECT h.name, h.public, h.default_branch, h.head, h.origin, h.created_at, h.created_by,
+                    u.operator, g.lane, g.role
+                 FROM repos h
+                 LEFT JOIN principals u ON ",
+                is_user!("$1"),
+                " LEFT JOIN roles g ON ",
+                is_role!("u.name", "h.name"),
+                " AND g.lane = ''
+                 ORDER BY h.name"
+            ),
             args![user],
         )
         .await?;
@@ -311,14 +352,19 @@ pub(crate) async fn standing(
     // Whoever is disabled is at most what anybody is.
     let rows = tx
         .rows(
-            "SELECT u.operator, r.lane, r.role,
-                CASE WHEN EXISTS (SELECT 1 FROM roles c
-                    WHERE c.repo = $2 AND c.user_name = u.name AND c.lane <> '' AND c.role = 'coordinator')
-                THEN 1 ELSE 0 END
-             FROM principals p
-             JOIN principals u ON u.name = p.user_name
-             LEFT JOIN roles r ON r.user_name = u.name AND r.repo = $2 AND r.lane IN ('', $3)
-             WHERE p.name = $1 AND p.disabled_at IS NULL AND u.disabled_at IS NULL",
+            concat!(
+                "SELECT u.operator, g.lane, g.role,
+                    CASE WHEN EXISTS (SELECT 1 FROM roles c
+                        WHERE c.repo = $2 AND c.user_name = u.name AND c.lane <> '' AND c.role = 'coordinator')
+                    THEN 1 ELSE 0 END
+                 FROM principals p
+                 JOIN principals u ON ",
+                is_user!("p.user_name"),
+                " LEFT JOIN roles g ON ",
+                is_role!("u.name", "$2"),
+                " AND g.lane IN ('', $3)
+                 WHERE p.name = $1 AND p.disabled_at IS NULL"
+            ),
             args![principal, repo.as_str(), lane.unwrap_or_default()],
         )
         .await?;
@@ -339,11 +385,17 @@ pub(crate) async fn standing_of_caller(
 ) -> Result<Standing> {
     let rows = tx
         .rows(
-            "SELECT h.public, u.operator, r.lane, r.role FROM repos h
-             LEFT JOIN principals p ON p.name = $4
-             LEFT JOIN principals u ON u.name = $1 AND u.disabled_at IS NULL AND p.disabled_at IS NULL
-             LEFT JOIN roles r ON r.user_name = u.name AND r.repo = h.name AND r.lane IN ('', $3)
-             WHERE h.name = $2",
+            concat!(
+                "SELECT h.public, u.operator, g.lane, g.role FROM repos h
+                 LEFT JOIN principals p ON p.name = $4
+                 LEFT JOIN principals u ON ",
+                is_user!("$1"),
+                " AND p.disabled_at IS NULL
+                 LEFT JOIN roles g ON ",
+                is_role!("u.name", "h.name"),
+                " AND g.lane IN ('', $3)
+                 WHERE h.name = $2"
+            ),
             args![
                 caller.user_address(),
                 repo.as_str(),

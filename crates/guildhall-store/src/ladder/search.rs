@@ -19,6 +19,7 @@ use super::index::{Wanted, repo_mark};
 use super::{Found, Hit, Search, anchor, path};
 use crate::Store;
 use crate::error::{Error, Result};
+use crate::roles::may_read;
 use crate::tx::Tx;
 use crate::value::{Arg, Row, args};
 
@@ -172,19 +173,6 @@ impl FoundOften {
     }
 }
 
-/// Whether the user `$2` may read the repo `p`. The same as a standing on it. What is asked of the user alone is asked once,
-/// not for each row.
-macro_rules! may_read {
-    () => {
-        "CASE WHEN p.public = 1
-            OR (SELECT u.operator FROM principals u WHERE u.name = $2 AND u.disabled_at IS NULL) = 1
-            OR (EXISTS (SELECT 1 FROM principals u WHERE u.name = $2 AND u.disabled_at IS NULL)
-                AND EXISTS (SELECT 1 FROM roles g
-                    WHERE g.repo = p.name AND g.lane = '' AND g.user_name = $2))
-         THEN 1 ELSE 0 END"
-    };
-}
-
 macro_rules! found {
     () => {
         "SELECT r.id, r.repo, r.path, r.summary, r.anchor_commit, r.anchor_object"
@@ -210,7 +198,7 @@ async fn few(tx: &mut Tx, search: &Search) -> Result<Option<Vec<Candidate>>> {
         concat!(
             found!(),
             ", p.head, ",
-            may_read!(),
+            may_read!("$2"),
             " FROM (SELECT rowid AS id FROM rung_words WHERE rung_words MATCH $1 LIMIT ",
             few!(),
             " + 1) f
@@ -219,7 +207,7 @@ async fn few(tx: &mut Tx, search: &Search) -> Result<Option<Vec<Candidate>>> {
         concat!(
             found!(),
             ", p.head, ",
-            may_read!(),
+            may_read!("$2"),
             " FROM (SELECT rung AS id FROM rung_words WHERE words @@ (SELECT CAST($1 AS TSQUERY)) LIMIT ",
             few!(),
             " + 1) f
@@ -329,7 +317,7 @@ async fn many(tx: &mut Tx, search: &Search) -> Result<Finds> {
 
 /// The repos that are searched, with their heads, and how the index is told.
 async fn repos(tx: &mut Tx, search: &Search) -> Result<(HashMap<String, Option<String>>, Among)> {
-    let sql = concat!("SELECT p.name, p.head, ", may_read!(), " FROM repos p");
+    let sql = concat!("SELECT p.name, p.head, ", may_read!("$2"), " FROM repos p");
     let none: Option<&str> = None;
     let rows = tx.rows(sql, args![none, &search.user]).await?;
     let all = rows.len();
