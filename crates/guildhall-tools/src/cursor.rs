@@ -90,6 +90,18 @@ impl Cursors {
         })
     }
 
+    /// The position of `cursor`, where one was given.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Cursors::open`].
+    pub fn resume<T: DeserializeOwned>(
+        &self,
+        cursor: Option<&str>,
+    ) -> Result<Option<T>, ToolError> {
+        cursor.map(|cursor| self.open(cursor)).transpose()
+    }
+
     fn verified<T: DeserializeOwned>(&self, cursor: &str) -> Option<T> {
         if cursor.len() > MAX_LENGTH {
             return None;

@@ -5,25 +5,12 @@ use std::sync::Arc;
 use guildhall_git::{BlameRange, BlameRequest};
 use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Repositories, fitting, given, in_repo, reads};
+use super::{Lines, Repositories, fitting, given, in_repo, reads};
 
 /// What the answer takes beside its ranges, in bytes.
 const FRAME: usize = 300;
-
-#[derive(Deserialize, JsonSchema)]
-struct Arguments {
-    path: String,
-    /// Id, branch or tag; default the tip of the default branch
-    commit: Option<String>,
-    /// First line, from 1
-    #[schemars(range(min = 1))]
-    start_line: Option<usize>,
-    /// Last line
-    #[schemars(range(min = 1))]
-    end_line: Option<usize>,
-}
 
 #[derive(JsonSchema, Serialize)]
 struct Page {
@@ -47,14 +34,14 @@ pub(super) fn tool(repositories: Arc<dyn Repositories>) -> Tool {
         "Ask where lines come from",
         "Show which commit each line of a file comes from. Use it to learn why a line is as it is.",
     );
-    reads(tool).handler(move |context: CallContext, arguments: Arguments| {
+    reads(tool).handler(move |context: CallContext, lines: Lines| {
         let repositories = Arc::clone(&repositories);
         async move {
             let request = BlameRequest {
-                path: arguments.path,
-                commit: given(arguments.commit),
-                start_line: arguments.start_line,
-                end_line: arguments.end_line,
+                path: lines.path,
+                commit: given(lines.commit),
+                start_line: lines.start_line,
+                end_line: lines.end_line,
             };
             let blame = in_repo(&repositories, &context, move |repository| {
                 repository.blame(&request)

@@ -60,11 +60,7 @@ async fn read(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Part, ToolError> {
-    let position: Option<DiffPosition> = arguments
-        .cursor
-        .as_deref()
-        .map(|cursor| context.cursors.open(cursor))
-        .transpose()?;
+    let position: Option<DiffPosition> = context.cursors.resume(arguments.cursor.as_deref())?;
     let budget = context.budget.bytes();
     let mut max_bytes = (budget / 2).min(MOST_BYTES);
     let lines = arguments.context.map_or(CONTEXT, |lines| {

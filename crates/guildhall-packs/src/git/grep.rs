@@ -63,11 +63,7 @@ async fn read(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Page, ToolError> {
-    let position: Option<GrepPosition> = arguments
-        .cursor
-        .as_deref()
-        .map(|cursor| context.cursors.open(cursor))
-        .transpose()?;
+    let position: Option<GrepPosition> = context.cursors.resume(arguments.cursor.as_deref())?;
     let asked = arguments
         .limit
         .map_or(LINES, |limit| usize::try_from(limit).unwrap_or(MOST));

@@ -54,11 +54,7 @@ pub(super) fn tool(repositories: Arc<dyn Repositories>) -> Tool {
         .handler(move |context: CallContext, arguments: Arguments| {
             let repositories = Arc::clone(&repositories);
             async move {
-                let start = arguments
-                    .cursor
-                    .as_deref()
-                    .map(|cursor| context.cursors.open(cursor))
-                    .transpose()?;
+                let start = context.cursors.resume(arguments.cursor.as_deref())?;
                 let request = request(arguments, context.budget.bytes())?;
                 let budget = context.budget.bytes();
                 let (mut page, next) = in_repo(&repositories, &context, move |repository| {

@@ -17,7 +17,8 @@ pub use crate::repositories::Repositories;
 use guildhall_core::RepoRole;
 use guildhall_git::{GitError, Repository};
 use guildhall_tools::{CallContext, Pack, Scope, ToolBuilder, ToolError, json_len};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The pack over `repositories`, the page's tools first.
 pub fn pack(repositories: &Arc<dyn Repositories>) -> Pack {
@@ -40,6 +41,20 @@ const fn reads(tool: ToolBuilder) -> ToolBuilder {
     tool.read_only()
         .bounded()
         .scope(Scope::Repo(RepoRole::Reader))
+}
+
+/// Of which lines of a file a call is.
+#[derive(Deserialize, JsonSchema)]
+struct Lines {
+    path: String,
+    /// Id, branch or tag; default the tip of the default branch
+    commit: Option<String>,
+    /// First line, from 1
+    #[schemars(range(min = 1))]
+    start_line: Option<usize>,
+    /// Last line
+    #[schemars(range(min = 1))]
+    end_line: Option<usize>,
 }
 
 /// Runs `work` on a blocking thread with the call's repository opened.

@@ -10,7 +10,7 @@ use guildhall_tools::{CallContext, Tool, ToolError, json_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Repositories, given, in_repo, reads};
+use super::{Lines, Repositories, given, in_repo, reads};
 use crate::paged::longest_prefix;
 
 /// The largest file that is given out, in bytes.
@@ -18,15 +18,8 @@ const MOST_BYTES: u64 = 10 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
-    path: String,
-    /// Id, branch or tag; default the tip of the default branch
-    commit: Option<String>,
-    /// First line, from 1
-    #[schemars(range(min = 1))]
-    start_line: Option<usize>,
-    /// Last line
-    #[schemars(range(min = 1))]
-    end_line: Option<usize>,
+    #[serde(flatten)]
+    lines: Lines,
     /// `next_cursor` of the part before
     cursor: Option<String>,
 }
@@ -60,20 +53,17 @@ pub(super) fn tool(repositories: Arc<dyn Repositories>) -> Tool {
     reads(tool).handler(move |context: CallContext, arguments: Arguments| {
         let repositories = Arc::clone(&repositories);
         async move {
-            let position: Option<Position> = arguments
-                .cursor
-                .as_deref()
-                .map(|cursor| context.cursors.open(cursor))
-                .transpose()?;
+            let position: Option<Position> = context.cursors.resume(arguments.cursor.as_deref())?;
+            let lines = arguments.lines;
             let request = FileRequest {
-                path: arguments.path,
+                path: lines.path,
                 // A branch that moves must not change the file between two parts.
                 commit: position
                     .as_ref()
                     .map(|at| at.commit.clone())
-                    .or(given(arguments.commit)),
-                start_line: arguments.start_line,
-                end_line: arguments.end_line,
+                    .or(given(lines.commit)),
+                start_line: lines.start_line,
+                end_line: lines.end_line,
                 max_bytes: MOST_BYTES,
             };
             let file = in_repo(&repositories, &context, move |repository| {

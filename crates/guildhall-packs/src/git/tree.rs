@@ -49,11 +49,8 @@ pub(super) fn tool(repositories: Arc<dyn Repositories>) -> Tool {
         .handler(move |context: CallContext, arguments: Arguments| {
             let repositories = Arc::clone(&repositories);
             async move {
-                let start: Option<TreePosition> = arguments
-                    .cursor
-                    .as_deref()
-                    .map(|cursor| context.cursors.open(cursor))
-                    .transpose()?;
+                let start: Option<TreePosition> =
+                    context.cursors.resume(arguments.cursor.as_deref())?;
                 let offset = start.as_ref().map_or(0, |start| start.offset);
                 let limit = arguments
                     .limit

@@ -93,11 +93,7 @@ async fn read(
             .map_err(|error: guildhall_core::ladder::RungPathError| {
                 ToolError::bad_arguments(error.to_string())
             })?;
-    let position: Option<Position> = arguments
-        .cursor
-        .as_deref()
-        .map(|cursor| context.cursors.open(cursor))
-        .transpose()?;
+    let position: Option<Position> = context.cursors.resume(arguments.cursor.as_deref())?;
     let repo = context.repo()?;
     let found = summaries
         .ladder

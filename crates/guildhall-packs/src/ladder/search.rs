@@ -145,11 +145,7 @@ fn wanted(context: &CallContext, arguments: Arguments) -> Result<Search, ToolErr
             ToolError::bad_arguments(format!("'kind': {error}"))
         },
     )?;
-    let after: Option<SearchPosition> = arguments
-        .cursor
-        .as_deref()
-        .map(|cursor| context.cursors.open(cursor))
-        .transpose()?;
+    let after: Option<SearchPosition> = context.cursors.resume(arguments.cursor.as_deref())?;
     let repo = context.repo()?;
     let user = Principal::user(context.caller.principal.user_address());
     Ok(Search {

@@ -75,11 +75,7 @@ pub(super) fn tool(summaries: Summaries) -> Tool {
     .handler(move |context: CallContext, arguments: Arguments| {
         let summaries = summaries.clone();
         async move {
-            let position: Option<Position> = arguments
-                .cursor
-                .as_deref()
-                .map(|cursor| context.cursors.open(cursor))
-                .transpose()?;
+            let position: Option<Position> = context.cursors.resume(arguments.cursor.as_deref())?;
             let wanted = wanted(arguments)?;
             page(&summaries, &context, &wanted, position).await
         }

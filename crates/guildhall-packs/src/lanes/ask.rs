@@ -76,10 +76,10 @@ async fn read(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Page, ToolError> {
-    let start = match &arguments.cursor {
-        Some(cursor) => context.cursors.open(cursor)?,
-        None => Next::Ask(Parts::default()),
-    };
+    let start = context
+        .cursors
+        .resume(arguments.cursor.as_deref())?
+        .unwrap_or(Next::Ask(Parts::default()));
     let first = arguments.cursor.is_none();
     let ask = find(queue, context, arguments.named, first).await?;
     let (about, budget) = (changeset_of(&ask), context.budget.bytes());

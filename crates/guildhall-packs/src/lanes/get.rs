@@ -47,10 +47,10 @@ async fn read(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Page, ToolError> {
-    let start = match &arguments.cursor {
-        Some(cursor) => context.cursors.open(cursor)?,
-        None => Next::Asks(AfterAsk::default()),
-    };
+    let start = context
+        .cursors
+        .resume(arguments.cursor.as_deref())?
+        .unwrap_or(Next::Asks(AfterAsk::default()));
     let (repo, id) = (&context.repo()?.name, arguments.lane_id.trim());
     let lane = queue.lanes.lane(repo.clone(), id.to_owned()).await?;
     let lane = lane.ok_or_else(|| ToolError::not_found(format!("There is no lane `{id}`")))?;

@@ -53,10 +53,10 @@ async fn read(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Page, ToolError> {
-    let mut next: Next = match &arguments.cursor {
-        Some(cursor) => context.cursors.open(cursor)?,
-        None => Next::default(),
-    };
+    let mut next: Next = context
+        .cursors
+        .resume(arguments.cursor.as_deref())?
+        .unwrap_or_default();
     let repo = &context.repo()?.name;
     let mut page = Page {
         lanes: Vec::new(),

@@ -4,7 +4,7 @@ use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Coordination, Scope, refused, who};
+use super::{Coordination, refused, scope, who};
 
 const NAME: &str = "devorch_ack_message";
 
@@ -37,12 +37,7 @@ pub(super) fn tool(coordination: Coordination) -> Tool {
     .handler(move |context: CallContext, arguments: Arguments| {
         let coordination = coordination.clone();
         async move {
-            let scope = Scope {
-                session: arguments.session.clone(),
-                repo_id: arguments.repo_id.clone(),
-                temporal_namespace: arguments.temporal_namespace.clone(),
-            };
-            let who = who(&context, scope, Some(&arguments.role))?;
+            let who = who(&context, scope!(arguments), Some(&arguments.role))?;
             let act = coordination.act(&context, NAME, &who, None, &arguments)?;
             coordination.saw(&context, &who);
             let done = coordination

@@ -5,7 +5,7 @@ use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Coordination, Scope, SentAnswer, agent, bounded, refused, who};
+use super::{Coordination, SentAnswer, agent, bounded, refused, scope, who};
 
 const NAME: &str = "devorch_dispatch_task";
 
@@ -77,12 +77,7 @@ async fn dispatch(
 ) -> Result<SentAnswer, ToolError> {
     bounded("summary", Some(&arguments.summary))?;
     bounded("next_action", arguments.next_action.as_deref())?;
-    let scope = Scope {
-        session: arguments.session.clone(),
-        repo_id: arguments.repo_id.clone(),
-        temporal_namespace: arguments.temporal_namespace.clone(),
-    };
-    let who = who(context, scope, Some(&arguments.from_role))?;
+    let who = who(context, scope!(arguments), Some(&arguments.from_role))?;
     let to = agent(&arguments.to_role)?;
     let key = arguments.idempotency_key.take();
     let act = coordination.act(context, NAME, &who, key, &arguments)?;

@@ -6,7 +6,7 @@ use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Coordination, Scope, refused, who};
+use super::{Coordination, refused, scope, who};
 
 const NAME: &str = "devorch_get_setup_instructions";
 
@@ -49,12 +49,7 @@ async fn set_up(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Answer, ToolError> {
-    let scope = Scope {
-        session: arguments.session,
-        repo_id: arguments.repo_id,
-        temporal_namespace: arguments.temporal_namespace,
-    };
-    let who = who(context, scope, Some(&arguments.role))?;
+    let who = who(context, scope!(arguments), Some(&arguments.role))?;
     let agent = arguments.agent.trim().to_lowercase();
     if !is_agent_name(&agent) {
         return Err(ToolError::bad_arguments(format!(

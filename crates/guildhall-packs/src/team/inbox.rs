@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::{Coordination, Scope, refused, who, whole_seconds};
+use super::{Coordination, refused, scope, who, whole_seconds};
 
 const NAME: &str = "devorch_inbox";
 
@@ -90,12 +90,7 @@ async fn read(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Answer, ToolError> {
-    let scope = Scope {
-        session: arguments.session,
-        repo_id: arguments.repo_id,
-        temporal_namespace: arguments.temporal_namespace,
-    };
-    let who = who(context, scope, Some(&arguments.role))?;
+    let who = who(context, scope!(arguments), Some(&arguments.role))?;
     coordination.saw(context, &who);
     let limit = arguments.limit.unwrap_or(USUAL);
     let caller = context.caller.principal.clone();

@@ -75,6 +75,18 @@ struct Scope {
     temporal_namespace: Option<String>,
 }
 
+/// That of the arguments of a call.
+macro_rules! scope {
+    ($arguments:ident) => {
+        $crate::team::Scope {
+            session: $arguments.session.clone(),
+            repo_id: $arguments.repo_id.clone(),
+            temporal_namespace: $arguments.temporal_namespace.clone(),
+        }
+    };
+}
+use scope;
+
 /// For whom the call is. A name that is none is one that is not there (team page, "Receiving").
 fn who(context: &CallContext, scope: Scope, role: Option<&str>) -> Result<Who, ToolError> {
     let bound = context.caller.bound.as_deref().cloned();

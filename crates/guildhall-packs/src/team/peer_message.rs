@@ -5,7 +5,7 @@ use guildhall_tools::{CallContext, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Coordination, Scope, SentAnswer, agent, bounded, refused, who};
+use super::{Coordination, SentAnswer, agent, bounded, refused, scope, who};
 
 const NAME: &str = "devorch_peer_message";
 
@@ -55,12 +55,7 @@ async fn send(
 ) -> Result<SentAnswer, ToolError> {
     bounded("message", Some(&arguments.message))?;
     bounded("requested_action", arguments.requested_action.as_deref())?;
-    let scope = Scope {
-        session: arguments.session.clone(),
-        repo_id: arguments.repo_id.clone(),
-        temporal_namespace: arguments.temporal_namespace.clone(),
-    };
-    let who = who(context, scope, Some(&arguments.from_role))?;
+    let who = who(context, scope!(arguments), Some(&arguments.from_role))?;
     let to = agent(&arguments.to_role)?;
     let key = arguments.idempotency_key.take();
     let act = coordination.act(context, NAME, &who, key, &arguments)?;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Coordination, Scope, TaskView, refused, who, whole_seconds};
+use super::{Coordination, TaskView, refused, scope, who, whole_seconds};
 
 /// Entries of the history where the call does not say.
 const USUAL_HISTORY: u32 = 50;
@@ -92,14 +92,9 @@ async fn look(
     context: &CallContext,
     arguments: Arguments,
 ) -> Result<Answer, ToolError> {
-    let scope = Scope {
-        session: arguments.session,
-        repo_id: arguments.repo_id,
-        temporal_namespace: arguments.temporal_namespace,
-    };
     // Who asks needs no claim; a name that no role has is still none.
     let asks = arguments.role.filter(|role| !role.trim().is_empty());
-    let who = who(context, scope, asks.as_deref())?;
+    let who = who(context, scope!(arguments), asks.as_deref())?;
     let history = arguments.include_history.unwrap_or(false);
     let limit = arguments.history_limit.unwrap_or(USUAL_HISTORY);
     let limit = history.then(|| limit.min(MOST_HISTORY));

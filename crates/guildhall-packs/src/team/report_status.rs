@@ -5,7 +5,7 @@ use guildhall_tools::{CallContext, JsonObject, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Coordination, Scope, TaskView, bounded, has_text, refused, who, whole_seconds};
+use super::{Coordination, TaskView, bounded, has_text, refused, scope, who, whole_seconds};
 
 const NAME: &str = "devorch_report_status";
 
@@ -112,12 +112,7 @@ async fn take(
     bounded("summary", arguments.summary.as_deref())?;
     bounded("validation", arguments.validation.as_deref())?;
     bounded("next_action", arguments.next_action.as_deref())?;
-    let scope = Scope {
-        session: arguments.session.clone(),
-        repo_id: arguments.repo_id.clone(),
-        temporal_namespace: arguments.temporal_namespace.clone(),
-    };
-    let who = who(context, scope, Some(&arguments.role))?;
+    let who = who(context, scope!(arguments), Some(&arguments.role))?;
     let key = arguments.idempotency_key.take();
     let act = coordination.act(context, NAME, &who, key, &arguments)?;
     let role = arguments.role.trim().to_owned();

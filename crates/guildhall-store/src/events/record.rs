@@ -7,7 +7,7 @@ use super::{About, Stream};
 use crate::act::Act;
 use crate::error::Result;
 use crate::tx::Tx;
-use crate::value::args;
+use crate::value::{Arg, args};
 
 /// An event that happens now.
 pub(crate) struct NewEvent {
@@ -55,51 +55,38 @@ impl Tx {
             data: &data,
         }
         .digest();
-        if self.sqlite().is_some() {
+        let linked;
+        let (sql, tenth, eleventh): (_, Arg<'_>, Arg<'_>) = if self.sqlite().is_some() {
             let (before, hash) = match self.row(HEAD, args![stream.name()]).await? {
                 Some(mut head) => (head.take()?, head.take()?),
                 None => (0_i64, hash::START),
             };
-            let (seq, hash) = (before + 1, hash::link(&hash, &digest));
-            self.run(NEW_HEAD, args![stream.name(), seq, &hash]).await?;
-            self.run(
-                SQLITE,
-                args![
-                    stream.name(),
-                    act.at,
-                    &act.by,
-                    kind,
-                    &about.repo,
-                    &about.lane,
-                    &about.ask,
-                    &about.session,
-                    &about.run,
-                    seq,
-                    &hash,
-                    &data,
-                ],
-            )
-            .await?;
+            let seq = before + 1;
+            linked = hash::link(&hash, &digest);
+            let head = args![stream.name(), seq, &linked];
+            self.run(NEW_HEAD, head).await?;
+            (SQLITE, seq.into(), (&linked).into())
         } else {
-            self.run(
-                POSTGRES,
-                args![
-                    stream.name(),
-                    act.at,
-                    &act.by,
-                    kind,
-                    &about.repo,
-                    &about.lane,
-                    &about.ask,
-                    &about.session,
-                    &about.run,
-                    &hash::START,
-                    &digest,
-                    &data,
-                ],
-            )
-            .await?;
-        }
+            (POSTGRES, (&hash::START).into(), (&digest).into())
+        };
+        self.run(
+            sql,
+            args![
+                stream.name(),
+                act.at,
+                &act.by,
+                kind,
+                &about.repo,
+                &about.lane,
+                &about.ask,
+                &about.session,
+                &about.run,
+                tenth,
+                eleventh,
+                &data,
+            ],
+        )
+        .await?;
         self.touched.push(stream.name().to_owned());
         Ok(())
     }
