@@ -16,12 +16,14 @@ mod beside;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use beside::{CONNECTIONS, TURN, TURNS, rate, raw_sqlite};
-use guildhall_cluster::PgCluster;
+use beside::{
+    CONNECTIONS, HEAD, NEW_HEAD, POSTGRES_EVENT, TURN, TURNS, at_once, on_both, rate, raw_sqlite,
+};
 use guildhall_core::{Clock as _, Principal, RepoName, SystemClock};
 use guildhall_store::{Act, AskRef, Asks as _, NewRepo, Principals as _, Repos as _, Store};
 use jiff::SignedDuration;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tokio::runtime::Runtime;
 
 /// Claimers at once.
 const CLAIMERS: usize = 64;
@@ -44,29 +46,11 @@ fn main() {
     } else {
         sizes
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
     println!(
         "{:<12} {:>8} {:>12} {:>12} {:>7} {:>18} {:>10}",
         "", "asks", "claims /s", "raw /s", "ratio", "claimable p50 ms", "p99 ms"
     );
-    for &size in &sizes {
-        let dir = tempfile::tempdir().unwrap();
-        line("SQLite", size, &sqlite(&runtime, dir.path(), size));
-    }
-    match PgCluster::start() {
-        Ok(cluster) => {
-            for &size in &sizes {
-                let database = cluster.database().unwrap();
-                let figures = runtime.block_on(postgres(&database.url(), size));
-                line("PostgreSQL", size, &figures);
-            }
-        }
-        Err(error) => println!("PostgreSQL   left out: {error}"),
-    }
+    on_both(&sizes, sqlite, postgres, line);
 }
 
 struct Figures {
@@ -160,15 +144,10 @@ async fn through_the_store(store: &Store, size: usize) -> f64 {
                 claimed.await.unwrap();
                 done += 1;
             }
-            done
+            done as u64
         }
     };
-    let tasks: Vec<_> = (0..CLAIMERS).map(|n| tokio::spawn(claim(n))).collect();
-    let mut done = 0;
-    for task in tasks {
-        done += task.await.unwrap();
-    }
-    rate(done as u64, start)
+    rate(at_once((0..CLAIMERS).map(claim)).await, start)
 }
 
 // The statements of a claim, as the store has them.
@@ -192,21 +171,9 @@ const TAKE: &str = "UPDATE asks SET state = 'claimed', claimed_by = $4, fence = 
     WHERE repo = $1 AND id = $2 AND waits = 0
         AND (state = 'open' OR (state = 'claimed' AND expires_at <= NOW))
     RETURNING changed_at, expires_at, fence";
-const HEAD: &str = "SELECT length, hash FROM streams WHERE stream = $1";
-const NEW_HEAD: &str = "INSERT INTO streams (stream, length, hash) VALUES ($1, $2, $3)
-    ON CONFLICT (stream) DO UPDATE SET length = excluded.length, hash = excluded.hash";
 const EVENT: &str = "INSERT INTO events
         (stream, seq, at, actor, kind, repo, lane, ask, session, run, data, hash)
     VALUES ($1, $10, $2, $3, $4, $5, $6, $7, $8, $9, $12, $11)";
-const POSTGRES_EVENT: &str = "WITH head AS (
-        INSERT INTO streams (stream, length, hash)
-        VALUES ($1, 1, sha256($10 || $11))
-        ON CONFLICT (stream) DO UPDATE
-            SET length = streams.length + 1, hash = sha256(streams.hash || $11)
-        RETURNING length, hash
-    )
-    INSERT INTO events (stream, seq, at, actor, kind, repo, lane, ask, session, run, data, hash)
-    SELECT $1, head.length, $2, $3, $4, $5, $6, $7, $8, $9, $12, head.hash FROM head";
 const DATA: &str = r#"{"claimed_at":"2026-05-29T10:00:00.000Z","expires_at":"2026-05-29T10:15:00.000Z","fence":1}"#;
 
 /// For SQLite: it numbers `$n` by first appearance, and the raw loop binds by number.
@@ -224,7 +191,7 @@ fn on_postgres(sql: &str) -> String {
     .replace("LATER", "greatest")
 }
 
-fn sqlite(runtime: &tokio::runtime::Runtime, dir: &Path, size: usize) -> Figures {
+fn sqlite(runtime: &Runtime, dir: &Path, size: usize) -> Figures {
     let path = dir.join("store.db");
     let store = runtime.block_on(Store::open_sqlite(&path)).unwrap();
     runtime.block_on(prepare(&store));
@@ -370,25 +337,16 @@ async fn raw_postgres(url: &str, size: usize) -> f64 {
     }
     let statements = [LOOK, STANDING, TAKE, POSTGRES_EVENT].map(|sql| &*on_postgres(sql).leak());
     let start = Instant::now();
-    let tasks: Vec<_> = ready
-        .into_iter()
-        .enumerate()
-        .map(|(n, mut connection)| {
-            tokio::spawn(async move {
-                let (mut done, own) = (0, size / CLAIMERS);
-                while start.elapsed() < TURN {
-                    raw_claim(&mut connection, statements, &ask(n * own + done % own)).await;
-                    done += 1;
-                }
-                done
-            })
-        })
-        .collect();
-    let mut done = 0;
-    for task in tasks {
-        done += task.await.unwrap();
-    }
-    rate(done as u64, start)
+    let claimers = ready.into_iter().enumerate();
+    let work = claimers.map(|(n, mut connection)| async move {
+        let (mut done, own) = (0, size / CLAIMERS);
+        while start.elapsed() < TURN {
+            raw_claim(&mut connection, statements, &ask(n * own + done % own)).await;
+            done += 1;
+        }
+        done as u64
+    });
+    rate(at_once(work).await, start)
 }
 
 async fn raw_claim(connection: &mut PgConnection, statements: [&'static str; 4], ask: &str) {

@@ -13,14 +13,17 @@
 
 mod beside;
 
+use std::path::Path;
 use std::time::Instant;
 
-use beside::{CONNECTIONS, TURN, TURNS, rate, raw_sqlite};
-use guildhall_cluster::PgCluster;
+use beside::{
+    CONNECTIONS, HEAD, NEW_HEAD, POSTGRES_EVENT, TURN, TURNS, at_once, on_both, rate, raw_sqlite,
+};
 use guildhall_core::RepoName;
 use guildhall_store::{Act, NewRepo, Principals as _, Repos as _, Store};
 use jiff::Timestamp;
 use sqlx::Connection as _;
+use tokio::runtime::Runtime;
 
 /// Writers at once: a single agent, a team, a busy server.
 const WRITERS: [usize; 3] = [1, 16, 64];
@@ -28,45 +31,14 @@ const WRITERS: [usize; 3] = [1, 16, 64];
 const OPERATOR: &str = "owner@example.com";
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
     println!(
         "{:<12} {:>7} {:>12} {:>12} {:>7}",
         "", "writers", "store /s", "raw /s", "ratio"
     );
-    for writers in WRITERS {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("store.db");
-        let store = runtime.block_on(Store::open_sqlite(&path)).unwrap();
-        runtime.block_on(add_repos(&store, writers));
-        let connection = raw_sqlite(&path);
-        let mut best = (0.0_f64, 0.0_f64);
-        for turn in 0..TURNS {
-            let ours = runtime.block_on(through_the_store(&store, writers, turn));
-            let raw = raw_sqlite_turn(&connection, writers, turn);
-            best = (best.0.max(ours), best.1.max(raw));
-        }
-        line("SQLite", writers, best);
-    }
-    match PgCluster::start() {
-        Ok(cluster) => {
-            for writers in WRITERS {
-                let database = cluster.database().unwrap();
-                line(
-                    "PostgreSQL",
-                    writers,
-                    runtime.block_on(postgres(&database.url(), writers)),
-                );
-            }
-        }
-        Err(error) => println!("PostgreSQL   left out: {error}"),
-    }
+    on_both(&WRITERS, sqlite, postgres, line);
 }
 
-fn line(database: &str, writers: usize, (ours, raw): (f64, f64)) {
+fn line(database: &str, writers: usize, &(ours, raw): &(f64, f64)) {
     println!(
         "{database:<12} {writers:>7} {ours:>12.0} {raw:>12.0} {:>7.2}",
         ours / raw
@@ -124,12 +96,7 @@ async fn through_the_store(store: &Store, writers: usize, turn: usize) -> f64 {
             done
         }
     };
-    let tasks: Vec<_> = (0..writers).map(|n| tokio::spawn(write(n))).collect();
-    let mut done = 0;
-    for task in tasks {
-        done += task.await.unwrap();
-    }
-    rate(done, start)
+    rate(at_once((0..writers).map(write)).await, start)
 }
 
 /// The same statement: SQLite numbers `$n` by first appearance, and the raw loop binds by number.
@@ -138,9 +105,6 @@ const SQLITE_MOVE: &str =
 const MOVE: &str = "UPDATE repos SET head = $3 WHERE name = $1 AND head IS NOT DISTINCT FROM $2";
 const REPO: &str = "SELECT name, public, default_branch, head, origin, created_at, created_by
     FROM repos WHERE name = $1";
-const HEAD: &str = "SELECT length, hash FROM streams WHERE stream = $1";
-const NEW_HEAD: &str = "INSERT INTO streams (stream, length, hash) VALUES ($1, $2, $3)
-    ON CONFLICT (stream) DO UPDATE SET length = excluded.length, hash = excluded.hash";
 const EVENT: &str = "INSERT INTO events
         (stream, seq, at, actor, kind, repo, lane, ask, session, run, data, hash)
     VALUES ($1, $2, 0, 'owner@example.com', 'repo.head_moved', $3, NULL, NULL, NULL, NULL, $4, $5)";
@@ -190,17 +154,22 @@ fn raw_write(connection: &rusqlite::Connection, repo: &str, from: &str, to: &str
     run(EVENT, &[&stream, &(length + 1), &repo, &DATA, &hash]);
 }
 
-const POSTGRES_EVENT: &str = "WITH head AS (
-        INSERT INTO streams (stream, length, hash)
-        VALUES ($1, 1, sha256($10 || $11))
-        ON CONFLICT (stream) DO UPDATE
-            SET length = streams.length + 1, hash = sha256(streams.hash || $11)
-        RETURNING length, hash
-    )
-    INSERT INTO events (stream, seq, at, actor, kind, repo, lane, ask, session, run, data, hash)
-    SELECT $1, head.length, $2, $3, $4, $5, $6, $7, $8, $9, $12, head.hash FROM head";
+/// Writes a second through the store, and by the statements alone.
+fn sqlite(runtime: &Runtime, dir: &Path, writers: usize) -> (f64, f64) {
+    let path = dir.join("store.db");
+    let store = runtime.block_on(Store::open_sqlite(&path)).unwrap();
+    runtime.block_on(add_repos(&store, writers));
+    let connection = raw_sqlite(&path);
+    let mut best = (0.0_f64, 0.0_f64);
+    for turn in 0..TURNS {
+        let ours = runtime.block_on(through_the_store(&store, writers, turn));
+        let raw = raw_sqlite_turn(&connection, writers, turn);
+        best = (best.0.max(ours), best.1.max(raw));
+    }
+    best
+}
 
-/// Writes a second through the store, and by the statements alone over as many connections.
+/// The same on PostgreSQL, the statements alone over as many connections.
 async fn postgres(url: &str, writers: usize) -> (f64, f64) {
     let connections = writers.min(CONNECTIONS);
     let pool = u32::try_from(connections + 1).unwrap();
@@ -231,16 +200,9 @@ async fn raw_postgres(url: &str, connections: usize, turn: usize) -> f64 {
         ready.push(connection);
     }
     let start = Instant::now();
-    let tasks: Vec<_> = ready
-        .into_iter()
-        .enumerate()
-        .map(|(n, connection)| tokio::spawn(raw_postgres_writer(connection, n, turn, start)))
-        .collect();
-    let mut done = 0;
-    for task in tasks {
-        done += task.await.unwrap();
-    }
-    rate(done, start)
+    let writers = ready.into_iter().enumerate();
+    let work = writers.map(|(n, connection)| raw_postgres_writer(connection, n, turn, start));
+    rate(at_once(work).await, start)
 }
 
 async fn raw_postgres_writer(

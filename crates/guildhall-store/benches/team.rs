@@ -12,16 +12,19 @@
 
 mod beside;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use beside::{CONNECTIONS, TURN, TURNS, rate, raw_sqlite};
-use guildhall_cluster::PgCluster;
+use beside::{
+    CONNECTIONS, HEAD, NEW_HEAD, POSTGRES_EVENT, TURN, TURNS, at_once, on_both, rate, raw_sqlite,
+};
 use guildhall_core::team::{RoleName, SessionId};
 use guildhall_store::team::{Claim, NewMessage, NewSession, Who};
 use guildhall_store::{Act, Principals as _, Store, Team as _};
 use jiff::Timestamp;
 use sqlx::Connection as _;
+use tokio::runtime::Runtime;
 
 /// Senders at once: one agent, and a full team.
 const SENDERS: [usize; 2] = [1, 50];
@@ -41,45 +44,14 @@ fn id() -> String {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
     println!(
         "{:<12} {:>7} {:>12} {:>12} {:>7}",
         "messages", "senders", "store /s", "raw /s", "ratio"
     );
-    for senders in SENDERS {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("store.db");
-        let store = runtime.block_on(Store::open_sqlite(&path)).unwrap();
-        runtime.block_on(make_team(&store, senders));
-        let connection = raw_sqlite(&path);
-        let mut best = (0.0_f64, 0.0_f64);
-        for _ in 0..TURNS {
-            let ours = runtime.block_on(through_the_store(&store, senders));
-            let raw = raw_sqlite_turn(&connection, senders);
-            best = (best.0.max(ours), best.1.max(raw));
-        }
-        line("SQLite", senders, best);
-    }
-    match PgCluster::start() {
-        Ok(cluster) => {
-            for senders in SENDERS {
-                let database = cluster.database().unwrap();
-                line(
-                    "PostgreSQL",
-                    senders,
-                    runtime.block_on(postgres(&database.url(), senders)),
-                );
-            }
-        }
-        Err(error) => println!("PostgreSQL   left out: {error}"),
-    }
+    on_both(&SENDERS, sqlite, postgres, line);
 }
 
-fn line(database: &str, senders: usize, (ours, raw): (f64, f64)) {
+fn line(database: &str, senders: usize, &(ours, raw): &(f64, f64)) {
     println!(
         "{database:<12} {senders:>7} {ours:>12.0} {raw:>12.0} {:>7.2}",
         ours / raw
@@ -158,12 +130,7 @@ async fn through_the_store(store: &Store, senders: usize) -> f64 {
             done
         }
     };
-    let tasks: Vec<_> = (0..senders).map(|n| tokio::spawn(write(n))).collect();
-    let mut done = 0;
-    for task in tasks {
-        done += task.await.unwrap();
-    }
-    rate(done, start)
+    rate(at_once((0..senders).map(write)).await, start)
 }
 
 const ENTER: &str = "SELECT s.project, s.namespace, s.repo, s.owner, s.stopped_at,
@@ -178,21 +145,9 @@ const RAISE: &str = "UPDATE team_roles SET last_number = last_number + 1, waitin
 const INSERT: &str = "INSERT INTO team_messages
         (session, role, number, id, kind, sender, body, task, requested_action, importance, reply_to, at, delivered_at)
     VALUES ($1, $2, $3, $4, 'message', $5, $6, NULL, $7, NULL, NULL, 0, NULL)";
-const HEAD: &str = "SELECT length, hash FROM streams WHERE stream = $1";
-const NEW_HEAD: &str = "INSERT INTO streams (stream, length, hash) VALUES ($1, $2, $3)
-    ON CONFLICT (stream) DO UPDATE SET length = excluded.length, hash = excluded.hash";
 const EVENT: &str = "INSERT INTO events
         (stream, seq, at, actor, kind, repo, lane, ask, session, run, data, hash)
     VALUES ($1, $2, 0, 'owner@example.com', 'team.message_sent', NULL, NULL, NULL, $3, NULL, $4, $5)";
-const POSTGRES_EVENT: &str = "WITH head AS (
-        INSERT INTO streams (stream, length, hash)
-        VALUES ($1, 1, sha256($10 || $11))
-        ON CONFLICT (stream) DO UPDATE
-            SET length = streams.length + 1, hash = sha256(streams.hash || $11)
-        RETURNING length, hash
-    )
-    INSERT INTO events (stream, seq, at, actor, kind, repo, lane, ask, session, run, data, hash)
-    SELECT $1, head.length, $2, $3, $4, $5, $6, $7, $8, $9, $12, head.hash FROM head";
 
 fn data(id: &str, from: &str, to: &str) -> String {
     format!(r#"{{"message":"{id}","from":"{from}","to":"{to}"}}"#)
@@ -253,7 +208,22 @@ fn raw_send(connection: &rusqlite::Connection, from: &str, to: &str) {
     run(EVENT, &[&stream, &(length + 1), &SESSION, &data, &hash]);
 }
 
-/// Sends for some turns through the store, and by the statements alone over as many connections.
+/// Sends for some turns through the store, and by the statements alone.
+fn sqlite(runtime: &Runtime, dir: &Path, senders: usize) -> (f64, f64) {
+    let path = dir.join("store.db");
+    let store = runtime.block_on(Store::open_sqlite(&path)).unwrap();
+    runtime.block_on(make_team(&store, senders));
+    let connection = raw_sqlite(&path);
+    let mut best = (0.0_f64, 0.0_f64);
+    for _ in 0..TURNS {
+        let ours = runtime.block_on(through_the_store(&store, senders));
+        let raw = raw_sqlite_turn(&connection, senders);
+        best = (best.0.max(ours), best.1.max(raw));
+    }
+    best
+}
+
+/// The same on PostgreSQL, the statements alone over as many connections.
 async fn postgres(url: &str, senders: usize) -> (f64, f64) {
     let connections = senders.min(CONNECTIONS);
     // As many as a server has, however few send: one of them sends the hints to other nodes.
@@ -276,16 +246,9 @@ async fn raw_postgres(url: &str, connections: usize, senders: usize) -> f64 {
         ready.push(sqlx::PgConnection::connect(url).await.unwrap());
     }
     let start = Instant::now();
-    let tasks: Vec<_> = ready
-        .into_iter()
-        .enumerate()
-        .map(|(n, connection)| tokio::spawn(raw_postgres_sender(connection, n, senders, start)))
-        .collect();
-    let mut done = 0;
-    for task in tasks {
-        done += task.await.unwrap();
-    }
-    rate(done, start)
+    let writers = ready.into_iter().enumerate();
+    let work = writers.map(|(n, connection)| raw_postgres_sender(connection, n, senders, start));
+    rate(at_once(work).await, start)
 }
 
 async fn raw_postgres_sender(
