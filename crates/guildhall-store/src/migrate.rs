@@ -37,6 +37,7 @@ pub(crate) const SQLITE: &[Migration] = migrations!("sqlite":
     6 "0006_ladder",
     7 "0007_indexed",
     8 "0008_of_repos",
+    9 "0009_merging",
 );
 
 pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
@@ -48,6 +49,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations!("postgres":
     6 "0006_ladder",
     7 "0007_indexed",
     8 "0008_of_repos",
+    9 "0009_merging",
 );
 
 /// What is recorded of an applied migration.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The rows of each version, that the later ones meet.
-const DATA: [&str; 8] = [
+const DATA: [&str; 9] = [
     include_str!("../../migrations/data/0001_principals.sql"),
     include_str!("../../migrations/data/0002_events.sql"),
     include_str!("../../migrations/data/0003_repos.sql"),
@@ -19,6 +19,7 @@ const DATA: [&str; 8] = [
     include_str!("../../migrations/data/0006_ladder.sql"),
     include_str!("../../migrations/data/0007_indexed.sql"),
     include_str!("../../migrations/data/0008_of_repos.sql"),
+    include_str!("../../migrations/data/0009_merging.sql"),
 ];
 
 /// What landed: version, database, checksum. A line is added with its file and never changes.
@@ -100,6 +101,17 @@ fn both_databases_have_the_same_migrations_and_data_for_each() {
     assert_eq!(names(SQLITE), names(POSTGRES));
     assert_eq!(SQLITE.len(), DATA.len());
     assert!(SQLITE.iter().zip(1..).all(|(m, n)| m.version == n));
+}
+
+#[tokio::test]
+async fn the_search_index_is_merged_when_half_of_a_part_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.db");
+    Store::open_sqlite(&path).await.unwrap().close().await;
+    let connection = Connection::open(&path).unwrap();
+    let sql = "SELECT v FROM rung_words_config WHERE k = 'deletemerge'";
+    let percent: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(percent, 50);
 }
 
 #[tokio::test]

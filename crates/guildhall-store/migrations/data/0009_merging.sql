@@ -1,0 +1,1 @@
+-- No new rows: only how the search index merges.

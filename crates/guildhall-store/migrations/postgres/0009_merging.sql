@@ -1,0 +1,1 @@
+-- For SQLite alone: PostgreSQL's index keeps no such marks.
