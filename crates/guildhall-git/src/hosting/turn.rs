@@ -61,30 +61,31 @@ impl Hosted {
             cleared(&lock)?;
         }
         let objects = self.repository.dir().join("objects");
-        for entry in fs::read_dir(&objects).map_err(io_error("read", &objects))? {
-            let entry = entry.map_err(io_error("read", &objects))?;
-            let is_ours = entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| name.starts_with("tmp_objdir-merge-"));
-            if is_ours && is_stale(&entry.path()) {
-                let path = entry.path();
-                fs::remove_dir_all(&path).map_err(io_error("remove", &path))?;
-            }
+        for path in left_behind(&objects, &["tmp_objdir-merge-"])? {
+            fs::remove_dir_all(&path).map_err(io_error("remove", &path))?;
         }
-        let packs = objects.join("pack");
-        for entry in fs::read_dir(&packs).map_err(io_error("read", &packs))? {
-            let path = entry.map_err(io_error("read", &packs))?.path();
-            let half_written = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| name.starts_with("tmp_") || name.starts_with(".tmp-"));
-            if half_written && is_stale(&path) {
-                fs::remove_file(&path).map_err(io_error("remove", &path))?;
-            }
+        for path in left_behind(&objects.join("pack"), &["tmp_", ".tmp-"])? {
+            fs::remove_file(&path).map_err(io_error("remove", &path))?;
         }
         Ok(turn)
     }
+}
+
+/// What is in `dir` under a name that begins in one of these ways, and too old for its writer to be alive.
+fn left_behind(dir: &Path, beginnings: &[&str]) -> Result<Vec<PathBuf>, GitError> {
+    let mut left = Vec::new();
+    for entry in fs::read_dir(dir).map_err(io_error("read", dir))? {
+        let entry = entry.map_err(io_error("read", dir))?;
+        let is_ours = entry.file_name().to_str().is_some_and(|name| {
+            beginnings
+                .iter()
+                .any(|beginning| name.starts_with(beginning))
+        });
+        if is_ours && is_stale(&entry.path()) {
+            left.push(entry.path());
+        }
+    }
+    Ok(left)
 }
 
 /// The lock files below `dir`.

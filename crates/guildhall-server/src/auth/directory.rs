@@ -129,23 +129,20 @@ impl Directory {
         self.forgot.send_replace(());
     }
 
-    /// Whether the token of `caller` is good at this moment. Who came without one is always let.
-    ///
-    /// # Errors
-    ///
-    /// Those of the database.
-    pub async fn holds(&self, caller: &Caller) -> guildhall_store::Result<bool> {
-        match &caller.token {
-            Some(id) => self.store.holds(id, self.clock.now()).await,
-            None => Ok(true),
-        }
+    /// Whether the token of `caller` is good no more. Who came without one is always let, and while the database does not
+    /// answer, a token is taken as good.
+    pub async fn is_over(&self, caller: &Caller) -> bool {
+        let Some(id) = &caller.token else {
+            return false;
+        };
+        matches!(self.store.holds(id, self.clock.now()).await, Ok(false))
     }
 
-    /// Returns once the token of `caller` is good no more: at once where it is revoked here, within a second where it runs out
-    /// or is revoked on another node. While the database does not answer, it is taken as good.
+    /// Returns once the token of `caller` [is over](Self::is_over): at once where it is revoked here, within a second where it
+    /// runs out or is revoked on another node.
     pub async fn until_over(&self, caller: &Caller) {
         let mut forgot = self.forgot.subscribe();
-        while !matches!(self.holds(caller).await, Ok(false)) {
+        while !self.is_over(caller).await {
             // The sender is ours: it does not end before this does.
             let _ = tokio::time::timeout(LOOK_AGAIN, forgot.changed()).await;
         }

@@ -114,11 +114,6 @@ impl McpHandler {
         })
     }
 
-    /// Whether the token of `caller` is still good, so that they may hear of what changes.
-    async fn may_hear(&self, caller: &Caller) -> bool {
-        !matches!(self.app.parts.directory.holds(caller).await, Ok(false))
-    }
-
     /// What every result for a 2026-07-28 client carries (MCP 2026-07-28, "Server info in results").
     fn result_meta(&self, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
         let modern = context
@@ -274,7 +269,7 @@ impl ServerHandler for McpHandler {
                 () = &mut over => return Ok(()),
                 seen = changes.changed() => {
                     let told = seen.is_ok()
-                        && self.may_hear(&caller).await
+                        && !self.app.parts.directory.is_over(&caller).await
                         && context.sink().notify_tool_list_changed().await.is_ok();
                     if !told {
                         return Ok(());
@@ -290,7 +285,7 @@ impl ServerHandler for McpHandler {
         let Ok(caller) = caller(&context.extensions) else {
             return;
         };
-        let this = self.clone();
+        let directory = Arc::clone(&self.app.parts.directory);
         let (peer, mut changes) = (context.peer, self.app.parts.mounts.changes());
         let (shutdown, ended) = (self.app.parts.shutdown.clone(), self.life.end());
         changes.mark_unchanged();
@@ -301,7 +296,7 @@ impl ServerHandler for McpHandler {
                     () = ended.cancelled() => return,
                     seen = changes.changed() => {
                         let told = seen.is_ok()
-                            && this.may_hear(&caller).await
+                            && !directory.is_over(&caller).await
                             && peer.notify_tool_list_changed().await.is_ok();
                         if !told {
                             return;
